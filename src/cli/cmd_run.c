@@ -3,18 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "analyse/counts_text.h"
 #include "base/guard.h"
 #include "base/mem.h"
-#include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/manners.h"
+#include "cli/run_ends.h"
 #include "cli/run_trace.h"
 #include "cli/traces.h"
 #include "collect/control/process.h"
+#include "collect/record/recording.h"
 #include "report/out.h"
 #include "report/profile_report.h"
 #include "trace/each_process.h"
@@ -44,6 +43,25 @@ static const struct pm_opt_help help = {
 	"SIGHUP are\n"
 	"passed on to the program.",
 };
+
+static const struct pm_opt_help replay_help = {
+	"pugmark replay [options] RECORDING",
+	"Run the program of RECORDING, made by `pugmark record`, again, as it ran then, and report what "
+	"it\n"
+	"executed, or trace it: everything that `pugmark run` does. The program does nothing outside: "
+	"it reads and\n"
+	"writes no files, and needs none of those that it read. What it wrote to its standard output "
+	"and standard\n"
+	"error is written there again. A replay that differs from its recording stops there.",
+	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
+	"  pugmark replay gz.pugrec                     the profile\n"
+	"  pugmark replay -o gz.pug gz.pugrec           its trace\n"
+	"  pugmark replay --no-output --sim cache gz.pugrec\n\n"
+	"Exit status: the recorded program's own. 1 if the recording cannot be replayed to its end, 2 "
+	"for a usage\n"
+	"error.",
+};
+static const struct pm_opt_help *used_help = &help;
 
 struct outputs {
 	const char *out, *report, *json, *csv, *parquet, *html, *callgrind, *counts, *syntax,
@@ -96,46 +114,6 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 	return st;
 }
 
-/* End as the program ended, without a second core file. */
-static int end_like(int status, int sig)
-{
-	struct rlimit no = { 0, 0 };
-
-	if (sig <= 0)
-		return status;
-	fflush(NULL);
-	setrlimit(RLIMIT_CORE, &no);
-	signal(sig, SIG_DFL);
-	kill(getpid(), sig);
-	return 128 + sig;
-}
-
-/* A fault of ours: not to be taken for one of the program, whose end by a signal ends us the same
- * way. */
-static void say_death(void *ctx, int sig, unsigned removed)
-{
-	const char number[] = { (char)('0' + sig / 10), (char)('0' + sig % 10), 0 };
-	const char *const text[] = {
-		"pugmark: died of signal ", sig < 10 ? number + 1 : number,
-		": a fault of pugmark, not of the program, which goes on untraced if it has not "
-		"ended",
-		removed ? "; the files of the cache that it used have been removed\n" : "\n",
-	};
-
-	(void)ctx;
-	for (size_t i = 0; i < NR(text); i++)
-		(void)!write(2, text[i], strlen(text[i]));
-	_exit(1);
-}
-
-static void print_warning(void *ctx, const char *text)
-{
-	char line[8192];
-
-	(void)ctx;
-	fprintf(stderr, "pugmark: %s\n", pm_printable(text, line, sizeof line));
-}
-
 static void print_stat(const char *name, uint64_t n)
 {
 	fprintf(stderr, "%s: %llu\n", name, (unsigned long long)n);
@@ -160,7 +138,7 @@ static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
 		return traces_fail(&err);
 	}
 	pm_counts_free(counts);
-	return o->pid ? 0 : end_like(status, sig);
+	return o->pid ? 0 : run_end_like(status, sig);
 }
 
 /* Results of a trace go where those of a profile would. */
@@ -227,15 +205,15 @@ static char **command_of(int pid)
 static void choose_process(char **argv, const char *pid, const char *after, struct pm_run_opts *o)
 {
 	if (!argv && !pid)
-		pm_opt_usage(&help, "no program given");
+		pm_opt_usage(used_help, "no program given");
 	if (argv && pid)
-		pm_opt_usage(&help, "--pid and a program: one of them can be traced");
+		pm_opt_usage(used_help, "--pid and a program: one of them can be traced");
 	if (pid && !parse_pid(pid, &o->pid))
-		pm_opt_usage(&help, "--pid expects the number of a process, not '%s'", pid);
+		pm_opt_usage(used_help, "--pid expects the number of a process, not '%s'", pid);
 	if (o->follow_only && o->no_follow)
-		pm_opt_usage(&help, "--follow-only and --no-follow exclude each other");
+		pm_opt_usage(used_help, "--follow-only and --no-follow exclude each other");
 	if (after && !parse_seconds(after, &o->detach_after))
-		pm_opt_usage(&help, "--detach-after expects seconds, not '%s'", after);
+		pm_opt_usage(used_help, "--detach-after expects seconds, not '%s'", after);
 	o->argv = pid ? command_of(o->pid) : argv;
 }
 
@@ -247,7 +225,7 @@ static void refuse_each(const struct outputs *f, const struct run_trace *t, bool
 
 	for (size_t i = 0; i < NR(to); i++)
 		if (to[i] && pm_path_has_process(to[i]))
-			pm_opt_usage(&help, "'%s': a file for each process (%%p) is for traces: "
+			pm_opt_usage(used_help, "'%s': a file for each process (%%p) is for traces: "
 				     "-o x.%%p.pug", to[i]);
 }
 
@@ -260,91 +238,101 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 
 	t->out = f->out;
 	if ((wrong = run_trace_wrong(t)))
-		pm_opt_usage(&help, "%s", wrong);
+		pm_opt_usage(used_help, "%s", wrong);
 	to_file = run_trace_wanted(t) && (t->dump || run_trace_to_file(t));
 	refuse_each(f, t, to_file && !t->dump);
 	if (f->out && !to_file && f->report)
-		pm_opt_usage(&help, "-o and --report name the same file twice");
+		pm_opt_usage(used_help, "-o and --report name the same file twice");
 	if (!run_trace_wanted(t))
 		return run_counted(o, f);
 	if (f->out && !to_file)
 		f->report = f->out;
 	pass_outputs(f, &t->results);
 	done = run_traced(t, o, &status, &sig);
-	return done >= 0 ? done : o->pid ? 0 : end_like(status, sig);
+	return done >= 0 ? done : o->pid ? 0 : run_end_like(status, sig);
 }
+
+/* What `run` and `replay` do with what is executed. */
+#define WHAT_OPTIONS(o, f, t) \
+		OPT_HEAD("what to trace (default: a profile, how often each block ran)"), \
+		OPT_FLAG(0, "branch", &(t).branch, "blocks in order, and so every branch"), \
+		OPT_OPTSTR(0, "cache", &(t).cache, "LINE", \
+			   "instruction lines of LINE (64) bytes, and data"), \
+		OPT_FLAG(0, "exec", &(t).exec, \
+			 "instructions and data references (implied by the options below)"), \
+		OPT_HEAD("where the trace goes, any of them"), \
+		OPT_STR('t', "to", &(t).format, "FORMAT", \
+			"-o FILE is the trace in FORMAT (default: by its name)"), \
+		OPT_FLAG(0, "count", &(t).count, "count events by kind"), \
+		OPT_FLAG(0, "dump", &(t).dump, "as text, to -o FILE or standard output"), \
+		OPT_LIST('s', "sim", &(t).sims, "NAME:CONFIG", \
+			 "a simulator, see `pugmark sim --list`"), \
+		OPT_FLAG(0, "usual", &(t).usual, \
+			 "the usual simulators: mix, hot code, caches, predictors, heat..."), \
+		OPT_LIST(0, "sink", &(t).sinks, "SPEC", \
+			 "a sink by name or ./plugin.so, with :CONFIG"), \
+		OPT_FLAG(0, "discard", &(t).discard, "nowhere: to measure what tracing costs"), \
+		OPT_HEAD("which part of the run; instructions count for all threads together"), \
+		OPT_STR(0, "start-at", &(t).start_at, "POINT", \
+			"a function, 0xADDRESS, instruction number or SIGNAME"), \
+		OPT_STR(0, "stop-at", &(t).stop_at, "POINT", \
+			"likewise; what starts again later is traced again"), \
+		OPT_U64(0, "after", &(t).after, "N", "leave out the first N instructions"), \
+		OPT_U64(0, "for", &(t).length, "N", "then trace N instructions"), \
+		OPT_U64(0, "every", &(t).every, "N", "and do so again every N instructions"), \
+		OPT_LIST(0, "exclude-lib", &(t).exclude, "NAME", \
+			 "leave out what happens in NAME (libc, libz...)"), \
+		OPT_HEAD("which threads and processes"), \
+		OPT_LIST(0, "thread", &(t).threads, "NAME|TID", \
+			 "trace only this thread; * and ? in NAME as in a shell"), \
+		OPT_HEAD("branch profiles for compilers and linkers; see `pugmark profile`"), \
+		BRANCH_OPTIONS((t).branches), \
+		OPT_HEAD("results"), \
+		OPT_STR('o', "output", &(f).out, "FILE", \
+			"the trace, if its name or -t FORMAT says so (%p: one per process); else " \
+			"the report"), \
+		OPT_STR(0, "report", &(f).report, "FILE", "the report"), \
+		OPT_STR(0, "json", &(f).json, "FILE", "all of it as JSON (- is standard output)"), \
+		OPT_STR(0, "csv", &(f).csv, "FILE", "functions as CSV"), \
+		OPT_STR(0, "parquet", &(f).parquet, "FILE", "the same as a Parquet table"), \
+		OPT_STR(0, "html", &(f).html, "FILE", "a self-contained page"), \
+		OPT_STR(0, "callgrind", &(f).callgrind, "FILE", \
+			"for KCachegrind; with --sim cachegrind also who called whom"), \
+		OPT_STR(0, "annotate", &(f).annotate, "FILE", \
+			"the hottest code with its costs beside it"), \
+		TREE_OPTIONS((t).results.tree), \
+		OPT_STR(0, "lcov", &(t).lcov, "FILE", \
+			"which lines, functions and branches ran, for genhtml and lcov"), \
+		OPT_STR(0, "cobertura", &(t).cobertura, "FILE", "the same as Cobertura's XML"), \
+		OPT_STR(0, "drcov", &(t).drcov, "FILE", "which blocks ran, as drcov's file"), \
+		OPT_STR(0, "counts", &(f).counts, "PREFIX", \
+			"PREFIX.N: executions per instruction address"), \
+		OPT_STR(0, "syntax", &(f).syntax, "att|intel", "of disassembly (default: att)"), \
+		OPT_FLAG('q', "quiet", &(f).quiet, "no report on standard error")
+
+#define CACHE_OPTIONS(o, limit) \
+		OPT_STR(0, "cache-dir", &(o).cache_dir, "DIR", \
+			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"), \
+		OPT_STR(0, "cache-limit", &(limit), "SIZE", \
+			"delete the oldest beyond SIZE (default: 1G)"), \
+		OPT_FLAG(0, "no-cache", &(o).no_cache, "neither use nor keep translations")
 
 int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { .cache_limit = 1ull << 30,
-				 .warn = { print_warning, NULL },
+				 .warn = { run_print_warning, NULL },
 				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
 	const char *cache_limit = NULL, *pid = NULL, *after = NULL;
-	bool no_cache = false;
 	const struct pm_opt opts[] = {
-		OPT_HEAD("what to trace (default: a profile, how often each block ran)"),
-		OPT_FLAG(0, "branch", &t.branch, "blocks in order, and so every branch"),
-		OPT_OPTSTR(0, "cache", &t.cache, "LINE",
-			   "instruction lines of LINE (64) bytes, and data"),
-		OPT_FLAG(0, "exec", &t.exec,
-			 "instructions and data references (implied by the options below)"),
-		OPT_HEAD("where the trace goes, any of them"),
-		OPT_STR('t', "to", &t.format, "FORMAT",
-			"-o FILE is the trace in FORMAT (default: by its name)"),
-		OPT_FLAG(0, "count", &t.count, "count events by kind"),
-		OPT_FLAG(0, "dump", &t.dump, "as text, to -o FILE or standard output"),
-		OPT_LIST('s', "sim", &t.sims, "NAME:CONFIG",
-			 "a simulator, see `pugmark sim --list`"),
-		OPT_FLAG(0, "usual", &t.usual,
-			 "the usual simulators: mix, hot code, caches, predictors, heat..."),
-		OPT_LIST(0, "sink", &t.sinks, "SPEC",
-			 "a sink by name or ./plugin.so, with :CONFIG"),
-		OPT_FLAG(0, "discard", &t.discard, "nowhere: to measure what tracing costs"),
-		OPT_HEAD("which part of the run; instructions count for all threads together"),
-		OPT_STR(0, "start-at", &t.start_at, "POINT",
-			"a function, 0xADDRESS, instruction number or SIGNAME"),
-		OPT_STR(0, "stop-at", &t.stop_at, "POINT",
-			"likewise; what starts again later is traced again"),
-		OPT_U64(0, "after", &t.after, "N", "leave out the first N instructions"),
-		OPT_U64(0, "for", &t.length, "N", "then trace N instructions"),
-		OPT_U64(0, "every", &t.every, "N", "and do so again every N instructions"),
-		OPT_LIST(0, "exclude-lib", &t.exclude, "NAME",
-			 "leave out what happens in NAME (libc, libz...)"),
-		OPT_HEAD("which threads and processes"),
-		OPT_LIST(0, "thread", &t.threads, "NAME|TID",
-			 "trace only this thread; * and ? in NAME as in a shell"),
-		OPT_STR(0, "follow-only", &o.follow_only, "PATTERN",
-			"trace only programs of this file name; others run natively"),
-		OPT_HEAD("branch profiles for compilers and linkers; see `pugmark profile`"),
-		BRANCH_OPTIONS(t.branches),
-		OPT_HEAD("results"),
-		OPT_STR('o', "output", &f.out, "FILE",
-			"the trace, if its name or -t FORMAT says so (%p: one per process); else "
-			"the report"),
-		OPT_STR(0, "report", &f.report, "FILE", "the report"),
-		OPT_STR(0, "json", &f.json, "FILE", "all of it as JSON (- is standard output)"),
-		OPT_STR(0, "csv", &f.csv, "FILE", "functions as CSV"),
-		OPT_STR(0, "parquet", &f.parquet, "FILE", "the same as a Parquet table"),
-		OPT_STR(0, "html", &f.html, "FILE", "a self-contained page"),
-		OPT_STR(0, "callgrind", &f.callgrind, "FILE",
-			"for KCachegrind; with --sim cachegrind also who called whom"),
-		OPT_STR(0, "annotate", &f.annotate, "FILE",
-			"the hottest code with its costs beside it"),
-		TREE_OPTIONS(t.results.tree),
-		OPT_STR(0, "lcov", &t.lcov, "FILE",
-			"which lines, functions and branches ran, for genhtml and lcov"),
-		OPT_STR(0, "cobertura", &t.cobertura, "FILE", "the same as Cobertura's XML"),
-		OPT_STR(0, "drcov", &t.drcov, "FILE", "which blocks ran, as drcov's file"),
-		OPT_STR(0, "counts", &f.counts, "PREFIX",
-			"PREFIX.N: executions per instruction address"),
-		OPT_STR(0, "syntax", &f.syntax, "att|intel", "of disassembly (default: att)"),
-		OPT_FLAG('q', "quiet", &f.quiet, "no report on standard error"),
+		WHAT_OPTIONS(o, f, t),
 		OPT_HEAD("the run"),
 		OPT_STR('p', "pid", &pid, "PID", "trace this running process, all its threads"),
 		OPT_STR(0, "detach-after", &after, "SECONDS",
 			"then processes go on untraced, and the report is made"),
+		OPT_STR(0, "follow-only", &o.follow_only, "PATTERN",
+			"trace only programs of this file name; others run natively"),
 		OPT_FLAG(0, "no-follow", &o.no_follow, "report the first process only"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
 		OPT_FLAG(0, "strict-flags", &o.strict_flags,
@@ -353,20 +341,51 @@ int cmd_run(int argc, char **argv)
 			 "AT_RANDOM bytes fixed, for comparable runs"),
 		OPT_FLAG(0, "no-vdso", &o.no_vdso,
 			 "hide the kernel's vDSO, as instrumented programs do"),
-		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
-			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
-		OPT_STR(0, "cache-limit", &cache_limit, "SIZE",
-			"delete the oldest beyond SIZE (default: 1G)"),
-		OPT_FLAG(0, "no-cache", &no_cache, "neither use nor keep translations"),
+		CACHE_OPTIONS(o, cache_limit),
 		OPT_END
 	};
 
-	pm_guard_last(PM_GUARD_COMMAND, say_death, NULL);
+	pm_guard_last(PM_GUARD_COMMAND, run_say_death, NULL);
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
 		argv = NULL;
 	choose_process(argv, pid, after, &o);
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
-		pm_opt_usage(&help, "--cache-limit expects a size, not '%s'", cache_limit);
-	o.no_cache = no_cache;
+		pm_opt_usage(used_help, "--cache-limit expects a size, not '%s'", cache_limit);
 	return run_wanted(&t, &o, &f);
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	struct pm_run_opts o = { .cache_limit = 1ull << 30,
+				 .warn = { run_print_warning, NULL },
+				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
+	struct outputs f = { 0 };
+	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
+	const char *cache_limit = NULL;
+	bool silent = false;
+	const struct pm_opt opts[] = {
+		WHAT_OPTIONS(o, f, t),
+		OPT_HEAD("the replay"),
+		OPT_FLAG(0, "no-output", &silent, "do not show what the program wrote"),
+		OPT_FLAG(0, "strict-flags", &o.strict_flags,
+			 "keep flags across calls and returns: slower"),
+		CACHE_OPTIONS(o, cache_limit),
+		OPT_END
+	};
+	struct pm_err err = { 0 };
+	int status;
+
+	used_help = &replay_help;
+	pm_guard_last(PM_GUARD_COMMAND, run_say_death, NULL);
+	if (pm_opt_parse(argc, argv, opts, used_help, false) != 1)
+		pm_opt_usage(used_help, "expected one recording");
+	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
+		pm_opt_usage(used_help, "--cache-limit expects a size, not '%s'", cache_limit);
+	o.echo = !silent;
+	if (rec_open(argv[0], &o.replay, &err) != PM_OK)
+		return traces_fail(&err);
+	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;
+	status = run_wanted(&t, &o, &f);
+	rec_close(o.replay);
+	return status;
 }

@@ -95,13 +95,14 @@ static void note_maps(struct session *s, uint32_t i, uint32_t pid)
 void program_begins(struct session *s, struct proc *p, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
+	const uint32_t pid = p->recorded_pid ? p->recorded_pid : p->pid;
 
-	__atomic_store_n(&b->seen_pid, p->pid, __ATOMIC_RELAXED);
-	__atomic_store_n(&b->seen_tid, p->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->seen_pid, pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->seen_tid, pid, __ATOMIC_RELAXED);
 	b->apart = p->apart;
 	thread_of(p, bi)->tid = p->pid;
 	if (s->tracer) {
-		trace_note(s->tracer, bi, RT_N_EXEC, (const uint64_t[]){ p->pid }, 1,
+		trace_note(s->tracer, bi, RT_N_EXEC, (const uint64_t[]){ pid }, 1,
 			   p->user.program);
 		note_maps(s, bi, p->pid);
 	}
@@ -140,6 +141,28 @@ bool load_prepare(struct session *s, uint32_t pid, int program, const char *name
 	(*p)->loads = pid;
 	session_block(s, bi)->links = space_links_at((*p)->user.space);
 	return true;
+}
+
+struct proc *load_recorded(struct session *s, const struct rt_start *start, const char *program,
+			   char *why, size_t n)
+{
+	struct proc *p;
+	uint32_t bi;
+
+	p = proc_prepare(s, false, &bi);
+	if (!p) {
+		snprintf(why, n, "too many processes at once");
+		return NULL;
+	}
+	p->loading = pm_arena_alloc(&s->spaces.mem, sizeof *p->loading);
+	if (!loader_make_replay(s, start, bi, p->user.space, p->loading, why, n)) {
+		proc_discard(s, p, bi);
+		return NULL;
+	}
+	p->user.program = program;
+	session_block(s, bi)->links = space_links_at(p->user.space);
+	session_block(s, bi)->logged = RT_LOG_REPLAY;
+	return p;
 }
 
 struct proc *load_from(struct session *s, const char *link, uint32_t pid)

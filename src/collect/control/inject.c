@@ -26,7 +26,7 @@
 
 #include "base/temp.h"
 #include "collect/control/remote.h"
-#include "collect/control/session.h"
+#include "collect/control/record.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
 extern const uint8_t pm_rt32_text[], pm_rt32_text_end[], pm_rt32_data[], pm_rt32_data_end[];
@@ -520,8 +520,15 @@ static bool inject_stopped(struct session *s, const struct injected *t, uint64_t
 	boot.exec_all = sp->i386 && personality_of(pid) & READ_IMPLIES_EXEC;
 	if (!inject_maps(s, pid, &boot, sp, why, n))
 		return false;
-	if (!t->caller && (s->opts->fix_random || s->opts->no_vdso))
-		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random, s->opts->no_vdso);
+	if (!t->caller && (s->opts->fix_random || s->opts->no_vdso || s->recorder))
+		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random,
+			  s->opts->no_vdso || s->recorder);
+	if (s->recorder && sp->i386) {
+		snprintf(why, n, "32-bit programs cannot be recorded yet");
+		return false;
+	}
+	if (s->recorder && !record_begin(s, pid, block, &regs, why, n))
+		return false;
 	boot.persona = session_persona(s, block) | READ_IMPLIES_EXEC;
 
 	ok = write_mem(pid, scratch, rt_path, sizeof rt_path) &&

@@ -167,18 +167,35 @@ static char **script_argv(struct session *s, const struct loading *l, char **arg
 	return v;
 }
 
-/* Where ptrace() is refused: the program is loaded by the runtime. */
-static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
+enum pm_status launch_file(struct session *s, struct proc *p, char **argv, struct pm_err *err)
 {
-	struct spawn o = { .argv = s->opts->argv,
-			   .file = -1,
+	struct spawn o = { .argv = argv,
+			   .file = p->loading->file,
 			   .aslr = s->opts->aslr,
 			   .self = getpid(),
 			   .limit = s->limit };
-	char path[4096], why[256] = "";
-	struct proc *p;
-	int fd, status;
+	int status;
 
+	if (spawn_masked(s, &o, err) != PM_OK)
+		return PM_ERR;
+	if (o.exec_errno) {
+		wait_for(s->root, &status);
+		return refused(o.exec_errno, err);
+	}
+	p->loads = (uint32_t)s->root;
+	return PM_OK;
+}
+
+/* Where ptrace() is refused: the program is loaded by the runtime. */
+static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
+{
+	char path[4096], why[256] = "", **argv;
+	struct proc *p;
+	int fd;
+
+	if (s->opts->record)
+		return pm_fail_file(err, "ptrace() is refused here, and nothing can be recorded "
+				    "without it");
 	if (s->opts->follow_only)
 		return pm_fail_file(err, "ptrace() is refused here: what is not to be traced "
 				    "cannot be watched, as --follow-only does");
@@ -191,17 +208,9 @@ static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 	if (!load_prepare(s, 0, fd, path, "/bin/sh", &p, why, sizeof why))
 		return *why ? pm_fail_file(err, "cannot be traced: %s", why)
 			    : pm_fail_errno(err, "cannot execute");
-	o.argv = script_argv(s, p->loading, o.argv, path);
-	o.file = p->loading->file;
+	argv = script_argv(s, p->loading, s->opts->argv, path);
 	err->file = NULL;
-	if (spawn_masked(s, &o, err) != PM_OK)
-		return PM_ERR;
-	if (o.exec_errno) {
-		wait_for(s->root, &status);
-		return refused(o.exec_errno, err);
-	}
-	p->loads = (uint32_t)s->root;
-	return PM_OK;
+	return launch_file(s, p, argv, err);
 }
 
 /* What a child that has not reached its program says why. */

@@ -99,7 +99,8 @@ static Elf64_Phdr segment(uint32_t flags, uint64_t off, uint64_t at, uint64_t n)
 			     .p_align = 4096 };
 }
 
-static int write_loader(const struct rt_boot *boot, const struct rt_load *load, bool exec_stack)
+static int write_loader(const struct rt_boot *boot, const void *load, size_t nload,
+			bool exec_stack)
 {
 	const size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text),
 		     ndata = (size_t)(pm_rt_data_end - pm_rt_data);
@@ -120,7 +121,7 @@ static int write_loader(const struct rt_boot *boot, const struct rt_load *load, 
 		       .e_phnum = NR(head.p) },
 		.p = { segment(PF_R | PF_X, 4096, RT_IMAGE, ntext),
 		       segment(PF_R | PF_W, data, RT_IMAGE_DATA, ndata),
-		       segment(PF_R | PF_W, behind, RT_LOAD, sizeof *load),
+		       segment(PF_R | PF_W, behind, RT_LOAD, nload),
 		       { .p_type = PT_GNU_STACK,
 			 .p_flags = PF_R | PF_W | (exec_stack ? PF_X : 0),
 			 .p_align = 16 } },
@@ -132,7 +133,7 @@ static int write_loader(const struct rt_boot *boot, const struct rt_load *load, 
 	if (put_at(fd, &head, sizeof head, 0) && put_at(fd, pm_rt_text, ntext, 4096) &&
 	    put_at(fd, pm_rt_data, ndata, (off_t)data) &&
 	    put_at(fd, boot, sizeof *boot, (off_t)data) &&
-	    put_at(fd, load, sizeof *load, (off_t)behind) && !fchmod(fd, 0500) &&
+	    put_at(fd, load, nload, (off_t)behind) && !fchmod(fd, 0500) &&
 	    pm_temp_seal(fd, F_SEAL_WRITE))
 		return fd;
 	close(fd);
@@ -192,7 +193,7 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
 	boot.persona = session_persona(s, block);
-	l->file = write_loader(&boot, &load, has_exec_stack(&info));
+	l->file = write_loader(&boot, &load, sizeof load, has_exec_stack(&info));
 	ok = l->file >= 0;
 	if (!ok)
 		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
@@ -201,4 +202,19 @@ out:
 	if (!ok)
 		loading_release(l);
 	return ok;
+}
+
+bool loader_make_replay(struct session *s, const struct rt_start *start, uint32_t block,
+			const struct space *sp, struct loading *l, char *why, size_t n)
+{
+	struct rt_boot boot = { .block = block, .code = sp->base, .load = 2 };
+
+	*l = (struct loading){ .file = -1, .program = -1, .interpreter = -1 };
+	session_path(s, boot.code_path, s->spaces.code_fd);
+	session_path(s, boot.data_path, s->data_fd);
+	boot.persona = session_persona(s, block);
+	l->file = write_loader(&boot, start, sizeof *start, false);
+	if (l->file < 0)
+		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
+	return l->file >= 0;
 }

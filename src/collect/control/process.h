@@ -21,6 +21,8 @@
 #include "trace/counts.h"
 #include "trace/pipeline.h"
 
+struct rec_reader;
+
 struct pm_run_opts {
 	char **argv;			/* NULL-terminated; argv[0] is looked up in PATH */
 	int pid;			/* instead: trace this running process; 0: none. Signals to
@@ -36,6 +38,10 @@ struct pm_run_opts {
 	bool strict_flags; /* do not count on the ABI's word on flags: FLAGS in translate.h */
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */
 	bool no_vdso;			/* the program does not find the kernel's vDSO */
+	const char *record;		/* the recording to make; implies no_vdso; NULL: none */
+	bool portable;			/* ... which keeps programs and libraries, too */
+	struct rec_reader *replay;	/* the recording to run in place of a program; NULL: none */
+	bool echo;			/* ... what it wrote to its terminal is written again */
 	enum xl_kind kind;
 	bool edges;			/* a profile tells which way conditional branches went */
 	struct pm_pipeline *pipeline; /* of trace kinds: started by the caller with pm_run_facts(),

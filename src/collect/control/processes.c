@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "collect/consume/trace.h"
-#include "collect/control/session.h"
+#include "collect/control/record.h"
 
 /* ---- thread blocks --------------------------------------------------------------------------- */
 uint32_t block_new(struct session *s, uint32_t proc, bool i386)
@@ -196,6 +196,7 @@ void proc_finish(struct session *s, struct proc *p)
 	p->gone = true;
 	if (p->mm != p && p->mm->user.space)
 		p->user.space = p->mm->user.space;
+	record_over(s, p);
 	for (size_t i = 0; i < p->nthread; i++)
 		if (p->thread[i].live)
 			thread_finish(s, p, &p->thread[i]);

@@ -2,6 +2,7 @@
 /* request_code.c - requests that are about what is translated, and where */
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <Zydis/Zydis.h>
 
@@ -270,7 +271,8 @@ void request_mapped(struct session *s, struct request *q)
 
 	if (!s->tracer)
 		return;
-	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->mm->pid, (int)q->m.a[4]);
+	snprintf(link, sizeof link, "/proc/%u/fd/%d",
+		 s->replayer ? (uint32_t)getpid() : q->p->mm->pid, (int)q->m.a[4]);
 	peek_link(link, path);
 	trace_note(s->tracer, q->block, RT_N_MMAP, q->m.a, 4, path);
 }

@@ -185,6 +185,8 @@ void request_exec(struct session *s, struct request *q)
 	q->p->own_no_aslr = m->a[0];
 	if (s->opts->no_follow && q->p->parent)
 		return;
+	if (s->recorder)			/* only the first program is recorded */
+		return;
 	if (s->loaded) {
 		if (m->a[2] && !q->p->apart)
 			load_next(s, q);

@@ -15,7 +15,7 @@
 #include "base/guard.h"
 #include "base/temp.h"
 #include "collect/consume/trace.h"
-#include "collect/control/session.h"
+#include "collect/control/record.h"
 #include "isa/x86/decode.h"
 
 static enum pm_status session_open(struct session *s, struct pm_err *err)
@@ -180,6 +180,8 @@ static void loop(struct session *s)
 		}
 		if (busy && spin(s, seen, &eager) && ++rounds % BUSY_ROUNDS)
 			continue;
+		if (s->recorder)
+			record_drain_all(s);
 		exec_reap(s);
 		procs_finish_ended(s);
 		if (s->spaces.released)
@@ -235,6 +237,10 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 		return trace_status;
 	c->status = WIFEXITED(s->root_status) ? WEXITSTATUS(s->root_status) : -1;
 	c->signal = WIFSIGNALED(s->root_status) ? WTERMSIG(s->root_status) : -1;
+	if (s->replayer && trace_status == PM_OK)
+		trace_status = replay_close(s, c, err);
+	if (s->recorder && trace_status == PM_OK)
+		trace_status = record_close(s, err);
 	return trace_status;
 }
 
@@ -286,7 +292,9 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			    .kind = o->kind,
 			    .records = o->kind != XL_PROFILE,
 			    .edges = o->edges && o->kind == XL_PROFILE,
-			    .strict_flags = o->strict_flags },
+			    .strict_flags = o->strict_flags,
+			    .logged = o->record || o->replay,
+			    .bare = o->record },
 	};
 	const struct cache_opts cache = { .dir = o->cache_dir,
 					  .limit = o->cache_limit,
@@ -308,7 +316,8 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	 * dispositions that were here before, so no handler of ours is set yet. */
 	wake_hold_signals(&s.signals, s.head);
 	start = s.begun = session_now();
-	if ((o->pid ? attach : launch)(&s, err) != PM_OK) {
+	record_open(&s);
+	if ((o->pid ? attach : o->replay ? replay_launch : launch)(&s, err) != PM_OK) {
 		close_unused(&s);
 		wake_drop_signals(&s.signals);
 		return PM_ERR;

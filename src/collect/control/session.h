@@ -87,6 +87,8 @@ struct proc {
 	struct target_at { uint32_t block; uint64_t to, count; } *target; /* of what is over */
 	size_t ntarget, cap_target;
 	uint64_t targets_lost;
+	uint32_t stream;		/* 1 + its number in a recording; 0: it is in none */
+	uint32_t recorded_pid;		/* of a replay: what it was; 0: this is none */
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart; /* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;
@@ -147,6 +149,8 @@ struct session {
 	bool said_no_detach;
 	bool loaded;			/* programs are loaded, not injected into: loader.c */
 	struct tracer *tracer;		/* NULL: profile */
+	struct recorder *recorder;	/* NULL: nothing is recorded (record.h) */
+	struct replayer *replayer;	/* NULL: nothing is replayed */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */
 	uint64_t requests[RQ_LAST + 1];
 	double sampled;			/* when 32-bit counters were last looked at */
@@ -305,6 +309,9 @@ struct loading {			/* descriptors; -1: none */
  * or is empty where the kernel could not execute it either. */
 bool loader_make(struct session *s, int program, const char *name, const char *shell,
 		 uint32_t block, const struct space *sp, struct loading *l, char *why, size_t n);
+/* The same for a program that was recorded, which the runtime maps as @start says. */
+bool loader_make_replay(struct session *s, const struct rt_start *start, uint32_t block,
+			const struct space *sp, struct loading *l, char *why, size_t n);
 void loading_release(struct loading *l);
 
 /* ---- rlimits.c ------------------------------------------------------------------------------- */
@@ -325,6 +332,9 @@ bool load_prepare(struct session *s, uint32_t pid, int program, const char *name
 		  const char *shell, struct proc **p, char *why, size_t n);
 /* The same of what @link leads to; NULL: it cannot, which has been said where that is worth it. */
 struct proc *load_from(struct session *s, const char *link, uint32_t pid);
+/* The same of a program that was recorded. NULL: it cannot; @why says. */
+struct proc *load_recorded(struct session *s, const struct rt_start *start, const char *program,
+			   char *why, size_t n);
 /* @pid could not execute it. */
 void load_cancel(struct session *s, uint32_t pid);
 /* @p's program has been loaded, by its first thread, with block @bi. Fills @boot's ranges. False:
@@ -384,5 +394,7 @@ bool detach(struct session *s);
 /* ---- launch.c -------------------------------------------------------------------------------- */
 /* Start the program of s->opts: it is s->root. */
 enum pm_status launch(struct session *s, struct pm_err *err);
+/* Start a file, as @p's loading says, in place of a program: it is s->root. */
+enum pm_status launch_file(struct session *s, struct proc *p, char **argv, struct pm_err *err);
 
 #endif

@@ -62,7 +62,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			26u
+#define RT_ABI			27u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -142,6 +142,7 @@
 					 * records */
 #define RT_STAY			0xb8	/* u32: the controller waits for the thread: stay in the
 					 * window */
+#define RT_LOGGED		0xbc	/* u32: enum rt_logged */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the
 					 * runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: before leaving, queue again what is pending, and
@@ -167,6 +168,9 @@
 #define RT_CHUNK		0x100000	/* bytes of one; guard pages follow */
 #define RT_CHUNK_STRIDE		0x110000
 #define RT_CHUNKS		8
+#define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind the
+						 * other */
+#define RT_LOG_SIZE		0x400000
 
 #ifndef __ASSEMBLER__
 
@@ -229,7 +233,27 @@ enum rt_op {
 	RQ_BEGIN,	/* the runtime has loaded a program (rt_load)
 			 * -> r[0] number of struct rt_range, in place of commands,
 			 * r[1] address of the vDSO */
-	RQ_LAST = RQ_BEGIN,
+	/* Of a program that is recorded or replayed (record.c) */
+	RQ_LOG,		/* recorded: its log is full, and may begin anew; replayed: a[0] bytes of
+			 * it have been used -> r[0] how many there are now, 0: no more */
+	RQ_LOG_FILE,	/* a[0] descriptor, a[1] offset, a[2] length: a file is about to be mapped,
+			 * a[3] 1: so that others see what is written
+			 * -> r[0] 1 + its number in the recording, 0: it cannot be recorded */
+	RQ_LOG_END,	/* a[0] enum rt_log_end, a[1] more about it: from here on nothing is
+			 * recorded; replayed: this is another run than the recorded one */
+	RQ_LAST = RQ_LOG_END,
+};
+
+/* Why the recording of a process ends before the process does; a[1] of RQ_LOG_END. */
+enum rt_log_end {
+	RT_END_CALL,		/* the system call of that number is not known */
+	RT_END_IOCTL,		/* an ioctl() */
+	RT_END_THREAD,		/* a thread begins */
+	RT_END_FILE,		/* something is mapped that is no ordinary file */
+	RT_END_SIGNAL,		/* signal a[1] waits, and the program makes no system call */
+	RT_END_SHARED,		/* memory is shared with other processes */
+	RT_END_EXEC,		/* another program is executed */
+	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
 };
 
 enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };
@@ -309,7 +333,8 @@ struct rt_block {			/* at gs:0 */
 	uint64_t budget;		/* of RT_R11_BUDGET; negative: overdrawn */
 	uint64_t shortcuts;		/* how often the thread has used the second table of
 					 * `links` */
-	uint32_t stay, pad7;
+	uint32_t stay;
+	uint32_t logged;		/* enum rt_logged */
 	uint64_t pad5[8];
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* the controller's numbers for them */
@@ -359,7 +384,41 @@ struct rt_block {			/* at gs:0 */
 					 * (2) */
 	uint32_t pad6, nwaiting;
 	struct rt_waiting waiting[RT_MAX_WAITING];
+	/* At RT_LOG: bytes written, or read; replayed: bytes that there are; events so far. */
+	uint64_t log_at, log_end, nlogged;
+	uint64_t log_brk;		/* replayed: where the heap ends */
+	uint64_t call_check, call_length;	/* of the call that is being made: see record.c */
+	uint32_t log_place;		/* a signal may be given where the thread leaves to */
+	uint32_t deferred;		/* signals wait for such a place */
+	uint32_t log_shares, pad8;	/* there is memory that children would share */
 };
+
+/* ---- what is logged of a process that is recorded -----------------------------------------------
+ * What the kernel has written to the program's memory (RT_E_DATA) comes before the call that has
+ * done it (RT_E_CALL). So a log that ends anywhere between two events makes sense. */
+enum rt_logged { RT_LOG_NONE, RT_LOG_RECORD, RT_LOG_REPLAY, RT_LOG_OVER /* no more is recorded */ };
+
+enum rt_event_type {
+	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
+			 * behind it, flags before it; a file that was mapped: 1 + its number in
+			 * the recording, and where in it; else 0, 0 */
+	RT_E_DATA,	/* a[0] address, a[1] length; the bytes follow */
+	RT_E_INSN,	/* instruction of enum rt_odd_insn `nr`; a: pc behind it; rax, rbx, rcx, rdx
+			 * or the only result */
+	RT_E_SIGNAL,	/* signal `nr`; a[0]: pc that it interrupts; struct siginfo follows */
+	RT_E_LAST = RT_E_SIGNAL,
+};
+struct rt_event {
+	uint32_t size;			/* with what follows; a multiple of 8 */
+	uint16_t type, nr;
+	uint64_t a[6];
+};
+#define RT_DATA_MAX 0x8000		/* bytes of one RT_E_DATA */
+#define RT_EVENT_MAX (sizeof(struct rt_event) + RT_DATA_MAX)
+
+/* Instructions whose results no other run repeats. */
+enum rt_odd_insn { RT_I_NONE, RT_I_RDTSC, RT_I_RDTSCP, RT_I_RDRAND, RT_I_RDSEED, RT_I_CPUID,
+		   RT_I_XGETBV, RT_I_RDPID };
 /* What the cursor register holds in translated code, see (7). */
 enum rt_r11_use {
 	RT_R11_PROGRAM,	/* the program's value */
@@ -441,8 +500,9 @@ struct rt_boot {
 	uint32_t persona;		/* bits of the personality that are not the program's own */
 	uint32_t nrange;
 	uint32_t exec_all;		/* i386: as in struct rt_block */
-	uint32_t load;			/* 1: the runtime has to load the program (struct rt_load);
-					 * RQ_BEGIN brings entry, vdso and ranges */
+	uint32_t load;			/* 1: the runtime has to load the program (struct rt_load),
+					 * 2: as it was recorded (struct rt_start); RQ_BEGIN brings
+					 * entry, vdso and ranges */
 	struct rt_range {		/* executable mappings */
 		uint64_t lo, hi;
 		uint32_t prot, shared;
@@ -472,6 +532,26 @@ struct rt_load {
 	uint32_t fix_random, no_vdso;	/* from struct pm_run_opts */
 };
 
+/* Behind the runtime's image, if a recorded program is replayed: what it began with. */
+#define RT_START_MAPS 512
+struct rt_start {
+	uint64_t sp, pc, rax, rdx, mask, brk;
+	uint32_t controller;		/* its pid */
+	uint32_t memory;		/* its descriptor of a file with contents of pages */
+	uint32_t nmap, npart;
+	struct rt_start_map {
+		uint64_t lo, hi, off;
+		uint32_t prot;
+		uint32_t flags;		/* enum rt_start_flag */
+		uint32_t file;		/* 1 + the controller's descriptor; 0: none */
+		uint32_t npart;		/* so many of the parts, in order, belong here */
+	} map[RT_START_MAPS];
+	struct rt_start_part {		/* @n bytes at @at come from @off of `memory` */
+		uint64_t at, n, off;
+	} part[4 * RT_START_MAPS];
+};
+enum rt_start_flag { RT_START_STACK = 1, RT_START_SHARED = 2 };
+
 _Static_assert(__builtin_offsetof(struct rt_block, exit_id) == RT_EXIT_ID, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, exit_pc) == RT_EXIT_PC, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, cont) == RT_CONT, "asm offset");
@@ -488,6 +568,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, s_r11) == RT_S_R11, "asm offs
 _Static_assert(__builtin_offsetof(struct rt_block, out_r11) == RT_OUT_R11, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, budget) == RT_BUDGET, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, stay) == RT_STAY, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, logged) == RT_LOGGED, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");

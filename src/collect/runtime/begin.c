@@ -8,9 +8,10 @@ struct rt_block *rt_boot(void)
 {
 	struct rt_boot *boot = &rt_boot_info;
 	struct rt_block *b;
+	u64 brk = 0;
 
 	if (boot->load)
-		boot->entry = rt_load();
+		boot->entry = boot->load == 2 ? rt_replay_load(&brk) : rt_load();
 	if (boot->persona) { /* first: READ_IMPLIES_EXEC concerns whatever is mapped or protected */
 		const word now = (word)rt_sys(NR_personality, 0xffffffff);
 
@@ -18,6 +19,7 @@ struct rt_block *rt_boot(void)
 	}
 	b = rt_map_all(boot);
 	rt_apart = b->apart;
+	b->log_brk = brk;
 	b->exec_all = boot->exec_all;
 	for (u32 i = 0; i < NR_OF(boot->passed); i++)
 		if (boot->passed[i])
@@ -35,6 +37,8 @@ struct rt_block *rt_boot(void)
 	rt_trace_start(b);
 	if (boot->load) {
 		rt_resume(b);
+		if (boot->load == 2)
+			rt_replay_confine(b->pid);
 		return b;
 	}
 	/* the answer to RQ_LOOKUP has come with the block */

@@ -88,8 +88,9 @@ rt_pass_done:
 	je	rt_efault
 rt_result:
 	mov	%rax, CTX(0)
-	cmpl	$0, %gs:RT_TRACING
-	jne	rt_note_result
+	mov	%gs:RT_TRACING, %eax
+	or	%gs:RT_LOGGED, %eax
+	jnz	rt_note_result
 
 	.globl	rt_leave, rt_window_end
 rt_leave:

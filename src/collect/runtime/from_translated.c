@@ -25,6 +25,7 @@ int rt_enter(struct rt_block *b, u32 door)
 {
 	int is_call;
 
+	b->log_place = 0;
 	switch (door) {
 	case 0:
 		b->ctx.pc = ((const u64 *)PTR(b->links))[(u32)b->exit_id];
@@ -49,6 +50,8 @@ int rt_enter(struct rt_block *b, u32 door)
 		/* fall through */
 	case 2:
 		b->ctx.pc = b->exit_pc;
+		if (b->logged && rt_logged_insn(b, b->exit_pc))
+			return 0;
 		rt_step_in_place(b, b->exit_pc);
 		return 0;
 #if !defined RT_IDT && !defined __i386__

@@ -217,6 +217,7 @@ static inline word rt_prot(const struct rt_block *b, word prot)
 #if defined(__x86_64__) && !defined(RT_IDT)
 void rt_controllers_file(char path[48], u32 fd);	/* by which path a descriptor of the
 							 * controller's is opened */
+void rt_file_of(char path[48], u32 pid, u32 fd);	/* ... of any process's */
 extern char rt_exe[4096];		/* what /proc/self/exe is to the program; "": as it is */
 u64 rt_load(void);			/* map the program; its first instruction */
 void rt_load_ranges(struct rt_block *b);
@@ -230,6 +231,50 @@ static inline u64 rt_load(void) { return 0; }
 static inline void rt_load_ranges(struct rt_block *b) { }
 static inline long rt_load_open(struct rt_block *b) { return -1; }
 static inline long rt_load_exec(struct rt_block *b) { return -ENOSYS; }
+#endif
+
+/* ---- record.c, replay.c, replay_start.c: only 64-bit programs with a controller -------------- */
+enum rt_call_next { RT_CALL_MAKE, RT_CALL_DONE, RT_CALL_LATER };
+#if defined(__x86_64__) && !defined(RT_IDT)
+static inline int rt_records(const struct rt_block *b)
+{
+	return b->logged == RT_LOG_RECORD;
+}
+static inline int rt_replays(const struct rt_block *b)
+{
+	return b->logged == RT_LOG_REPLAY;
+}
+/* The call of @b is about to be made: RT_CALL_DONE: it is not, its result is there;
+ * RT_CALL_LATER: signals come first. And it has been made. */
+int rt_record_begin(struct rt_block *b);
+void rt_record_end(struct rt_block *b);
+/* A signal that is no fault: does it have to wait for the next call? It is given at @pc. */
+int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+		     struct k_ucontext *uc);
+void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc);
+void rt_replay_call(struct rt_block *b);
+int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
+void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags);
+/* Is the instruction at @pc one whose result is logged? Then it has been done. */
+int rt_logged_insn(struct rt_block *b, u64 pc);
+/* Map the program; its first instruction, and where its heap begins. */
+u64 rt_replay_load(u64 *brk);
+/* From here on the kernel kills the process if it asks for anything but what replaying needs. */
+void rt_replay_confine(u32 pid);
+#else
+static inline int rt_records(const struct rt_block *b) { return 0; }
+static inline int rt_replays(const struct rt_block *b) { return 0; }
+static inline int rt_record_begin(struct rt_block *b) { return RT_CALL_MAKE; }
+static inline void rt_record_end(struct rt_block *b) { }
+static inline int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+				   struct k_ucontext *uc) { return 0; }
+static inline void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+				    u64 pc) { }
+static inline void rt_replay_call(struct rt_block *b) { }
+static inline int rt_replay_drops(struct rt_block *b) { return 0; }
+static inline int rt_logged_insn(struct rt_block *b, u64 pc) { return 0; }
+static inline u64 rt_replay_load(u64 *brk) { return 0; }
+static inline void rt_replay_confine(u32 pid) { }
 #endif
 
 /* ---- standalone/: only in instrumented executables; more of it in standalone.h --------------- */
@@ -383,6 +428,7 @@ long rt_copy_exe(word to, u64 size);		/* readlink() of "exe" */
 
 /* ---- syscall.c ------------------------------------------------------------------------------- */
 int rt_do_syscall(struct rt_block *b);		/* 1: execute it in the window */
+int rt_dispatch(struct rt_block *b);		/* likewise, whether it is logged or not */
 void rt_call_result(struct rt_block *b);		/* it has been made, and is traced */
 void rt_call_again(struct rt_block *b);		/* it has not: a signal comes first */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */

@@ -152,17 +152,21 @@ static void hold(struct rt_block *b, u32 sig, const struct k_siginfo *info, stru
 /* Does the signal not concern the program, or not yet? A blocked one that was sent waits; what the
  * kernel had blocked, too, a call has asked for that waits with another mask (sigsuspend()). */
 static int holds_back(struct rt_block *b, u32 sig, const struct k_siginfo *info,
-		      const struct k_ucontext *uc, int fault)
+		      struct k_ucontext *uc, int fault)
 {
 	const struct rt_sighand *h = PTR(b->sighand);
 
 	if (fault || rt_image_stops(b, sig, info))
 		return 0;
+	if (rt_replays(b) && rt_replay_drops(b))
+		return 1;
 	if (SYNC_SIGS & b->app_mask & ~uc->sigmask & SIG_BIT(sig)) {
 		rt_signal_waits(b, sig, info);
 		return 1;
 	}
-	return h->act[sig].handler == 1;
+	if (h->act[sig].handler == 1)
+		return 1;
+	return rt_records(b) && rt_record_defers(b, sig, info, uc);
 }
 
 /* The program's state is in @uc, at original @pc: hand the signal to the program. @copy is the
@@ -199,6 +203,8 @@ static void deliver_at(struct rt_block *b, u32 sig, struct k_siginfo *info, stru
 		return;
 	}
 	rt_count_end(b, UC_GPR(uc, RSP));
+	if (!fault && rt_records(b))
+		rt_record_signal(b, sig, info, pc);
 	if (!deliver(b, sig, info, uc, pc, flags)) {
 		act = &h->act[SIGSEGV];
 		act->handler = 0;
@@ -282,6 +288,8 @@ static void in_call(struct rt_block *b, struct arrival *a)
 	if (pc == (word)rt_pass_done) {
 		b->ctx.gpr[RAX] = UC_GPR(a->uc, RAX);
 		rt_trace_sysret(b);
+		if (rt_records(b))
+			rt_record_end(b);
 	} else {
 		const u64 restarted = -512;
 

@@ -429,7 +429,7 @@ static int other_call(struct rt_block *b)
 	return r < 0 ? 1 : r;
 }
 
-static int dispatch(struct rt_block *b)
+int rt_dispatch(struct rt_block *b)
 {
 	switch (RET) {
 	case NR_mmap: {
@@ -530,31 +530,47 @@ static void count_no_further(struct rt_block *b)
 	}
 }
 
+static void call_is_over(struct rt_block *b)
+{
+	rt_trace_sysret(b);
+	if (rt_records(b))
+		rt_record_end(b);
+}
+
 /* 1: let the kernel do it in the window. 0: done, ctx is the result. */
 int rt_do_syscall(struct rt_block *b)
 {
 	const u64 call[7] = { RET, ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
-	int pass;
+	int pass, next = RT_CALL_MAKE;
 
 	if (is_dispatched(b))
 		return 0;
 	count_no_further(b);
 	rt_trace_note(b, RT_N_SYSCALL, call, 7);
 	b->syscall = (u32)RET;
+	if (rt_replays(b)) {
+		rt_replay_call(b);
+		return 0;
+	}
+	if (rt_records(b)) {
+		next = rt_record_begin(b);
+		if (next == RT_CALL_LATER)
+			return 0;
+	}
 	if (rt_nwritable)
 		open_arguments(b);
-	pass = dispatch(b);
-	if (!pass)
-		rt_trace_sysret(b);
-	else
+	pass = next == RT_CALL_MAKE && rt_dispatch(b);
+	if (pass)
 		rt_call_begin(b);
+	else
+		call_is_over(b);
 	return pass;
 }
 
 void rt_call_result(struct rt_block *b)
 {
 	rt_call_end(b);
-	rt_trace_sysret(b);
+	call_is_over(b);
 }
 
 /* The signal meets the program in front of the call. */
@@ -566,5 +582,6 @@ void rt_call_again(struct rt_block *b)
 	rt_trace_note(b, RT_N_SYSRET, &restarted, 1);
 	b->ctx.pc -= 2;
 	RET = b->syscall;
+	b->log_place = 1;
 	rt_resume(b);
 }

@@ -105,18 +105,23 @@ int rt_place(const struct rt_cmd *c)
 	return 1;
 }
 
-void rt_controllers_file(char path[48], u32 fd)
+void rt_file_of(char path[48], u32 pid, u32 fd)
 {
 	static const char proc[] = "/proc/", dir[] = "/fd/";
 	u32 n = 0;
 
 	for (const char *q = proc; *q; q++)
 		path[n++] = *q;
-	n += rt_write_decimal(path + n, RT_SESSION->pid);
+	n += rt_write_decimal(path + n, pid);
 	for (const char *q = dir; *q; q++)
 		path[n++] = *q;
 	n += rt_write_decimal(path + n, fd);
 	path[n] = 0;
+}
+
+void rt_controllers_file(char path[48], u32 fd)
+{
+	rt_file_of(path, RT_SESSION->pid, fd);
 }
 
 static long open_file(const struct rt_cmd *c)

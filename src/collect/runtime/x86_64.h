@@ -23,6 +23,16 @@ typedef u64 rt_count;
 #define NR_write 1
 #define NR_open 2
 #define NR_fstat 5
+#define NR_ioctl 16
+#define NR_msgrcv 70
+#define NR_getgroups 115
+#define NR_getxattr 191
+#define NR_lgetxattr 192
+#define NR_fgetxattr 193
+#define NR_listxattr 194
+#define NR_llistxattr 195
+#define NR_flistxattr 196
+#define NR_name_to_handle_at 303
 #define NR_close 3
 #define NR_mmap 9
 #define NR_mprotect 10

@@ -297,6 +297,8 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.patchable = m->generated.may_change,
 		.check_bytes = check,
 		.count_edges = s->edges,
+		.logged = s->logged && !sp->i386,
+		.bare = s->bare && !sp->i386,
 		.counting_copies = m->counting_copies && !once,
 		.abi_flags = sp->abi_flags && !once,
 		.max_insns = once ? 1 : 0,

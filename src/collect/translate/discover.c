@@ -314,6 +314,8 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 			settle_i386(s, i, avail);
 		else if (i->x.prop & X86_RIP && i->x.kind != X86_STEP && !reaches(s, i))
 			s->nfar += i->far = true;
+		if (s->in->logged && known && x86_is_odd(&i->x, p))
+			i->x.kind = X86_STEP;
 		if (ends_block(i->x.kind)) {
 			follow(s, i);
 			return;

@@ -56,7 +56,9 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 	if (!discover_good(s))
 		return;
 	find_liveness(s);
-	if (in->kind == XL_PROFILE) {
+	if (in->kind == XL_PROFILE && in->bare) {
+		count_nothing(s);
+	} else if (in->kind == XL_PROFILE) {
 		choose_counters(s);
 		make_edge_blocks(s);
 		drop_counters(s);

@@ -104,6 +104,9 @@ struct xl_input {
 					 * block that it names */
 	bool abi_flags;			/* no arithmetic flag passes through a call or a return (see
 					 * FLAGS); 64-bit code */
+	bool logged;			/* what another run would not repeat (x86_is_odd())
+					 * the runtime executes: RT_DO_STEP */
+	bool bare;			/* a profile that counts nothing */
 	bool counting_copies;		/* of 64-bit code that is neither patchable nor
 					 * check_bytes, in a trace */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */

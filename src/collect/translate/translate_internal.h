@@ -268,6 +268,7 @@ static inline uint8_t sets_flags(const struct x86_insn *x)
 }
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
+void count_nothing(struct scratch *s);
 void make_edge_blocks(struct scratch *s);
 /* EDGES: does code count where indirect jumps and calls lead? */
 static inline bool counts_targets(const struct xl_input *in)

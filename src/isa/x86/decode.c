@@ -575,3 +575,22 @@ found:
 		settle(p, out);
 	return true;
 }
+
+bool x86_is_odd(const struct x86_insn *in, const uint8_t *p)
+{
+	const uint8_t *op = p + in->op;
+	const uint8_t modrm = in->modrm ? p[in->modrm] : 0;
+
+	if (!in->op || op[-1] != 0x0f)
+		return false;
+	switch (*op) {
+	case 0x31:						/* rdtsc */
+	case 0xa2:						/* cpuid */
+		return true;
+	case 0x01:
+		return op[1] == 0xf9 || op[1] == 0xd0;		/* rdtscp, xgetbv */
+	case 0xc7:
+		return modrm >= 0xf0;				/* rdrand, rdseed, rdpid */
+	}
+	return false;
+}

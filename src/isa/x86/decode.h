@@ -89,4 +89,8 @@ uint64_t x86_target(const struct x86_insn *in, const uint8_t *p, uint64_t pc);
 /* The value of the immediate, sign-extended. */
 int64_t x86_imm(const struct x86_insn *in, const uint8_t *p);
 
+/* Is it one whose result another run does not repeat? rdtsc, rdtscp, rdrand, rdseed, rdpid, cpuid,
+ * xgetbv. */
+bool x86_is_odd(const struct x86_insn *in, const uint8_t *p);
+
 #endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "base/guard.h"
+#include "base/number.h"
+#include "cli/cli.h"
+#include "cli/manners.h"
+#include "cli/run_ends.h"
+#include "cli/traces.h"
+#include "collect/control/process.h"
+#include "trace/counts.h"
+
+static const struct pm_opt_help help = {
+	"pugmark record [options] -o RECORDING -- PROGRAM [ARG...]",
+	"Run PROGRAM, unchanged and nearly as fast as without pugmark, and record all that another run "
+	"would not\n"
+	"repeat. From the recording `pugmark replay` runs it again as often as wanted, and makes "
+	"every trace,\n"
+	"profile and report. One process with one thread is recorded; where it does what cannot be "
+	"recorded yet,\n"
+	"a line says so, the recording ends there, and the program goes on.",
+	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
+	"  pugmark replay gz.pugrec                 what it executed\n"
+	"  pugmark record --portable -o x.pugrec -- ./prog    for another machine\n\n"
+	"Exit status: the program's own. 1 if it cannot run or the recording cannot be written, 2 for "
+	"a usage error.",
+};
+
+int cmd_record(int argc, char **argv)
+{
+	struct pm_run_opts o = { .cache_limit = 1ull << 30, .warn = { run_print_warning, NULL } };
+	struct pm_err err = { 0 };
+	struct pm_counts *counts = NULL;
+	int status, sig;
+	const struct pm_opt opts[] = {
+		OPT_STR('o', "output", &o.record, "FILE", "the recording"),
+		OPT_FLAG(0, "portable", &o.portable,
+			 "keep the program and its libraries, too: for another machine"),
+		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
+		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
+			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
+		OPT_FLAG(0, "no-cache", &o.no_cache, "neither use nor keep translations"),
+		OPT_END
+	};
+
+	pm_guard_last(PM_GUARD_COMMAND, run_say_death, NULL);
+	if (!pm_opt_parse(argc, argv, opts, &help, true))
+		pm_opt_usage(&help, "no program given");
+	if (!o.record)
+		pm_opt_usage(&help, "-o FILE is missing: where the recording goes");
+	o.argv = argv;
+	if (pm_run(&o, &counts, &err) != PM_OK) {
+		status = traces_fail(&err);
+		pm_counts_free(counts);
+		return status;
+	}
+	status = counts->status;
+	sig = counts->signal;
+	pm_counts_free(counts);
+	return run_end_like(status, sig);
+}

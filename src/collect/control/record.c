@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/* record.c - what a recorded process logs goes into the recording */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "collect/control/record.h"
+#include "collect/record/recording.h"
+
+#define PAGE 4096u
+
+struct known_file {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec changed;
+	bool kept;
+};
+
+struct recorder {
+	struct rec_writer *w;
+	struct known_file *file;
+	size_t nfile, cap_file;
+	uint32_t nstream;
+	uint64_t drained;		/* bytes of the log, of those that are in its buffer */
+	bool written_end;
+};
+
+void record_open(struct session *s)
+{
+	if (!s->opts->record)
+		return;
+	s->recorder = pm_alloc(sizeof *s->recorder);
+	s->recorder->w = rec_create(s->opts->record);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+static bool is_elf(int fd)
+{
+	char magic[4];
+
+	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
+}
+
+/* 1 + its number; 0: it cannot be read. Programs and libraries are not kept, unless that is asked
+ * for: there are checks of them. */
+static uint32_t add_file(struct session *s, int fd, const struct stat *st, const char *path)
+{
+	struct recorder *r = s->recorder;
+	struct known_file k = { st->st_dev, st->st_ino, st->st_size, st->st_ctim,
+				s->opts->portable || !is_elf(fd) };
+	struct rec_file f = { path, (uint64_t)st->st_size, 0, k.kept };
+
+	for (size_t i = 0; i < r->nfile; i++)
+		if (r->file[i].dev == k.dev && r->file[i].ino == k.ino &&
+		    r->file[i].size == k.size &&
+		    r->file[i].changed.tv_sec == k.changed.tv_sec &&
+		    r->file[i].changed.tv_nsec == k.changed.tv_nsec)
+			return (uint32_t)i + 1;
+	if (!k.kept && !rec_check_file(fd, f.size, &f.check))
+		return 0;
+	rec_file(r->w, (uint32_t)r->nfile, &f);
+	pm_grow(r->file, r->nfile, r->cap_file);
+	r->file[r->nfile++] = k;
+	return (uint32_t)r->nfile;
+}
+
+static bool keep_part(struct session *s, uint32_t number, int fd, uint64_t off, uint64_t n)
+{
+	const uint64_t size = (uint64_t)s->recorder->file[number].size;
+	uint8_t *buf;
+	bool ok = true;
+
+	if (off >= size)
+		return true;
+	n = n < size - off ? n : size - off;
+	buf = pm_alloc_unset(n < 1 << 22 ? n : 1 << 22);
+	while (n && ok) {
+		const ssize_t got = pread(fd, buf, n < 1 << 22 ? n : 1 << 22, (off_t)off);
+
+		ok = got > 0;
+		if (!ok)
+			break;
+		rec_data(s->recorder->w, number, off, buf, (size_t)got);
+		off += (uint64_t)got;
+		n -= (uint64_t)got;
+	}
+	free(buf);
+	return ok;
+}
+
+/* 1 + the number of the file @fd, of which [off, off + n) is mapped; 0: it cannot be recorded. */
+static uint32_t record_file(struct session *s, int fd, uint64_t off, uint64_t n, const char *path)
+{
+	struct stat st;
+	uint32_t number;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	number = add_file(s, fd, &st, path);
+	if (number && s->recorder->file[number - 1].kept &&
+	    !keep_part(s, number - 1, fd, off, n))
+		return 0;
+	return number;
+}
+
+/* ---- what the program begins with ------------------------------------------------------------ */
+struct beginning {
+	struct session *s;
+	pid_t pid;
+	struct rec_map *map;
+	struct rec_part *part;
+	size_t nmap, cap_map, npart, cap_part;
+	struct pm_arena mem;
+};
+
+static bool read_mem(pid_t pid, uint64_t at, void *to, size_t n)
+{
+	struct iovec l = { to, n }, r = { (void *)(uintptr_t)at, n };
+
+	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)n;
+}
+
+/* The page at @at is not what a new mapping has there: @p. */
+static void add_page(struct beginning *b, uint64_t at, const uint8_t *p)
+{
+	struct rec_part *last = b->npart ? &b->part[b->npart - 1] : NULL;
+	uint8_t *copy;
+
+	if (last && last->at + last->n == at && last->at >= b->map[b->nmap - 1].lo) {
+		copy = pm_arena_alloc(&b->mem, last->n + PAGE);
+		memcpy(copy, last->p, last->n);
+		memcpy(copy + last->n, p, PAGE);
+		last->p = copy;
+		last->n += PAGE;
+		return;
+	}
+	copy = pm_arena_alloc(&b->mem, PAGE);
+	memcpy(copy, p, PAGE);
+	pm_grow(b->part, b->npart, b->cap_part);
+	b->part[b->npart++] = (struct rec_part){ at, PAGE, copy };
+}
+
+/* Contents of private memory, where they are not those of the file or 0. */
+static void add_contents(struct beginning *b, const struct mapping *x, int fd)
+{
+	uint8_t now[PAGE], was[PAGE];
+
+	for (uint64_t at = x->lo; at < x->hi; at += PAGE) {
+		ssize_t got = 0;
+
+		if (!read_mem(b->pid, at, now, PAGE))
+			continue;
+		if (fd >= 0)
+			got = pread(fd, was, PAGE, (off_t)(x->off + (at - x->lo)));
+		if (got < 0)
+			got = 0;
+		memset(was + got, 0, PAGE - (size_t)got);
+		if (memcmp(now, was, PAGE))
+			add_page(b, at, now);
+	}
+}
+
+static bool add_map(struct beginning *b, const struct mapping *x)
+{
+	struct rec_map m = { x->lo, x->hi, x->ino ? x->off : 0, x->prot & 7,
+			     x->shared ? RT_START_SHARED : 0, 0 };
+	int fd = -1;
+	struct stat st;
+
+	if (!strcmp(x->path, "[stack]"))
+		m.flags |= RT_START_STACK;
+	if (x->ino) {
+		fd = open(x->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		if (fd >= 0 && !fstat(fd, &st) && st.st_dev == x->dev && st.st_ino == x->ino)
+			m.file = record_file(b->s, fd, x->off, x->hi - x->lo, x->path);
+		if (!m.file) {
+			close(fd);
+			return false;
+		}
+	}
+	pm_grow(b->map, b->nmap, b->cap_map);
+	b->map[b->nmap++] = m;
+	if (x->prot & PROT_WRITE)
+		add_contents(b, x, fd);
+	if (fd >= 0)
+		close(fd);
+	return true;
+}
+
+static bool is_kernels(const struct mapping *x)
+{
+	return x->lo >> 63 || !strncmp(x->path, "[v", 2);	/* vdso, vvar, vsyscall */
+}
+
+/* The arguments of @pid, in @mem. */
+static const char *const *read_argv(pid_t pid, struct pm_arena *mem)
+{
+	char path[64], *text = pm_arena_alloc(mem, 1 << 16);
+	const char **argv;
+	size_t got = 0, n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+	f = fopen(path, "re");
+	if (f) {
+		got = fread(text, 1, (1 << 16) - 1, f);
+		fclose(f);
+	}
+	for (size_t i = 0; i < got; i++)
+		n += !text[i];
+	argv = pm_arena_alloc(mem, (n + 2) * sizeof *argv);
+	n = 0;
+	for (size_t i = 0; i < got; i += strlen(text + i) + 1)
+		argv[n++] = text + i;
+	return argv;
+}
+
+static void read_signals(pid_t pid, struct rec_start *to)
+{
+	unsigned long long blocked = 0, ignored = 0;
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		sscanf(line, "SigIgn: %llx", &ignored);
+	if (f)
+		fclose(f);
+	to->mask = blocked;
+	to->ignored = ignored;
+}
+
+bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct user_regs_struct *regs,
+		  char *why, size_t n)
+{
+	struct beginning b = { .s = s, .pid = pid };
+	struct proc *p = s->proc[s->block_proc[block] - 1];
+	struct rec_start start = { .pid = (uint32_t)pid, .parent = p->parent, .sp = regs->rsp,
+				   .pc = regs->rip, .rax = regs->rax, .rdx = regs->rdx };
+	struct maps all = { 0 };
+	bool ok;
+
+	if (s->recorder->nstream)
+		return true;			/* not the first one */
+	ok = maps_read(pid, &all);
+	for (size_t i = 0; ok && i < all.n; i++) {
+		if (is_kernels(&all.v[i]))
+			continue;
+		ok = add_map(&b, &all.v[i]) && b.nmap < RT_START_MAPS;
+		if (!ok)
+			snprintf(why, n, "'%s' is mapped, and cannot be read", all.v[i].path);
+	}
+	if (ok) {
+		read_signals(pid, &start);
+		start.program = p->user.program ? p->user.program : "?";
+		start.argv = read_argv(pid, &b.mem);
+		start.map = b.map;
+		start.nmap = b.nmap;
+		start.part = b.part;
+		start.npart = b.npart;
+		rec_start(s->recorder->w, s->recorder->nstream, &start);
+		p->stream = ++s->recorder->nstream;
+		session_block(s, block)->logged = RT_LOG_RECORD;
+	}
+	maps_release(&all);
+	free(b.map);
+	free(b.part);
+	pm_arena_release(&b.mem);
+	return ok;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+static void drain(struct session *s, const struct proc *p, uint32_t block)
+{
+	struct recorder *r = s->recorder;
+	const struct rt_block *b = session_block(s, block);
+	const uint64_t at = __atomic_load_n(&b->log_at, __ATOMIC_ACQUIRE);
+
+	if (at > RT_LOG_SIZE || at <= r->drained)
+		return;
+	rec_log(r->w, p->stream - 1, (const uint8_t *)b + RT_LOG + r->drained,
+		(size_t)(at - r->drained));
+	r->drained = at;
+}
+
+static struct proc *recorded(struct session *s)
+{
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i]->stream && !s->proc[i]->gone && s->proc[i]->nthread)
+			return s->proc[i];
+	return NULL;
+}
+
+void record_drain_all(struct session *s)
+{
+	const struct proc *p = recorded(s);
+
+	if (p && !s->recorder->written_end)
+		drain(s, p, p->thread[0].block);
+}
+
+static void write_end(struct session *s, const struct proc *p, enum rec_end why, uint64_t more)
+{
+	if (!s->recorder->written_end)
+		rec_end(s->recorder->w, p->stream - 1, why, more, p->status, p->signal);
+	s->recorder->written_end = true;
+}
+
+void record_over(struct session *s, struct proc *p)
+{
+	if (!s->recorder || !p->stream)
+		return;
+	if (!s->recorder->written_end)
+		drain(s, p, p->thread[0].block);
+	write_end(s, p, p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED, 0);
+	if (p->execed)
+		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is not "
+			"in the recording", p->pid);
+}
+
+void record_full(struct session *s, const struct proc *p, uint32_t block)
+{
+	drain(s, p, block);
+	s->recorder->drained = 0;
+}
+
+uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64_t n)
+{
+	char path[4096];
+	uint32_t number;
+	int fd;
+
+	if (!peek_link(link, path))
+		return 0;
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return 0;
+	number = record_file(s, fd, off, n, path);
+	close(fd);
+	return number;
+}
+
+static void say_end(char *to, size_t n, uint64_t why, uint64_t more)
+{
+	switch (why) {
+	case RT_END_CALL:
+		snprintf(to, n, "makes a system call that cannot be recorded yet (%s)",
+			 rec_call_name(more));
+		break;
+	case RT_END_IOCTL:
+		snprintf(to, n, "makes an ioctl() that is not known (0x%llx)",
+			 (unsigned long long)more);
+		break;
+	case RT_END_THREAD:
+		snprintf(to, n, "starts a thread, and threads cannot be recorded yet");
+		break;
+	case RT_END_FILE:
+		snprintf(to, n, "maps what is no file to read: a device, or to share what it writes");
+		break;
+	case RT_END_SIGNAL:
+		snprintf(to, n, "gets signal %u, and makes no system call",
+			 (unsigned)(more & 127));
+		break;
+	case RT_END_SHARED:
+		snprintf(to, n, "shares memory with a child");
+		break;
+	default:
+		snprintf(to, n, "does what cannot be recorded");
+		break;
+	}
+}
+
+void record_stop(struct session *s, const struct proc *p, uint32_t block, uint64_t why,
+		 uint64_t more)
+{
+	char what[160];
+
+	drain(s, p, block);
+	write_end(s, p, REC_STOPPED, why << 32 | (uint32_t)more);
+	say_end(what, sizeof what, why, more);
+	pm_warn(&s->spaces.warn, "the recording ends here: process %u %s", p->pid, what);
+}
+
+enum pm_status record_close(struct session *s, struct pm_err *err)
+{
+	struct recorder *r = s->recorder;
+	enum pm_status st;
+
+	if (!r)
+		return PM_OK;
+	st = rec_finish(r->w, err);
+	free(r->file);
+	free(r);
+	s->recorder = NULL;
+	return st;
+}

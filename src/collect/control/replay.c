@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* replay.c - a recording is run again: its program begins as it began, and gets what was logged */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collect/control/record.h"
+#include "collect/record/recording.h"
+
+struct replayer {
+	struct rec_reader *r;
+	int *fd;			/* of the recording's files */
+	uint32_t nfd;
+	int memory;			/* what pages held */
+	uint64_t event;			/* how many the process has been given before those that it
+					 * has now */
+	bool over;			/* it has used all */
+	char differs[200];		/* how it is another run; "": it is not */
+};
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+static enum pm_status open_files(struct replayer *y, struct pm_err *err)
+{
+	y->nfd = rec_nfile(y->r);
+	y->fd = pm_alloc((y->nfd + 1) * sizeof *y->fd);
+	for (uint32_t i = 0; i < y->nfd; i++)
+		y->fd[i] = -1;
+	for (uint32_t i = 0; i < y->nfd; i++) {
+		if (!rec_file_of(y->r, i))
+			continue;
+		y->fd[i] = rec_file_open(y->r, i, err);
+		if (y->fd[i] < 0)
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
+static uint64_t heap_of(const struct rec_start *f)
+{
+	(void)f;
+	return 0;			/* the first brk() says */
+}
+
+static enum pm_status make_start(struct session *s, const struct rec_start *f,
+				 struct rt_start *to, struct pm_err *err)
+{
+	struct replayer *y = s->replayer;
+	uint64_t off = 0;
+	size_t k = 0;
+
+	*to = (struct rt_start){ .sp = f->sp, .pc = f->pc, .rax = f->rax, .rdx = f->rdx,
+				 .mask = f->mask, .brk = heap_of(f),
+				 .controller = (uint32_t)getpid(), .memory = (uint32_t)y->memory,
+				 .nmap = (uint32_t)f->nmap, .npart = (uint32_t)f->npart };
+	for (size_t i = 0; i < f->nmap; i++) {
+		const struct rec_map *m = &f->map[i];
+		struct rt_start_map *t = &to->map[i];
+
+		*t = (struct rt_start_map){ m->lo, m->hi, m->off, m->prot, m->flags,
+					    m->file ? (uint32_t)y->fd[m->file - 1] + 1 : 0, 0 };
+		for (; k < f->npart && f->part[k].at < m->hi; k++) {
+			const struct rec_part *p = &f->part[k];
+
+			to->part[k] = (struct rt_start_part){ p->at, p->n, off };
+			if (pwrite(y->memory, p->p, p->n, (off_t)off) != (ssize_t)p->n)
+				return pm_fail_errno(err, "cannot write shared memory");
+			off += p->n;
+			t->npart++;
+		}
+	}
+	return PM_OK;
+}
+
+enum pm_status replay_launch(struct session *s, struct pm_err *err)
+{
+	const struct rec_start *f = rec_start_of(s->opts->replay, 0);
+	struct replayer *y = s->replayer = pm_alloc(sizeof *y);
+	static struct rt_start start;
+	char why[256] = "";
+	struct proc *p;
+
+	y->r = s->opts->replay;
+	y->memory = memfd_create("pugmark-pages", MFD_CLOEXEC);
+	if (y->memory < 0)
+		return pm_fail_errno(err, "cannot create shared memory");
+	if (open_files(y, err) != PM_OK || make_start(s, f, &start, err) != PM_OK)
+		return PM_ERR;
+	s->loaded = true;
+	p = load_recorded(s, &start, pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
+	if (!p)
+		return pm_fail_file(err, "cannot replay: %s", why);
+	p->stream = 1;
+	p->recorded_pid = f->pid;
+	return launch_file(s, p, s->opts->argv, err);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+/* The recording's numbers of files become descriptors of ours. */
+static uint64_t name_files(const struct replayer *y, uint8_t *p, size_t n)
+{
+	uint64_t events = 0;
+	struct rt_event e;
+
+	for (size_t at = 0; at < n; at += e.size, events++) {
+		memcpy(&e, p + at, sizeof e);
+		if (e.type != RT_E_CALL || !e.a[4])
+			continue;
+		e.a[4] = (uint64_t)y->fd[e.a[4] - 1] + 1;
+		memcpy(p + at, &e, sizeof e);
+	}
+	return events;
+}
+
+size_t replay_more(struct session *s, const struct proc *p, uint32_t block)
+{
+	struct replayer *y = s->replayer;
+	uint8_t *const log = (uint8_t *)session_block(s, block) + RT_LOG;
+	static uint8_t *buf;
+	size_t n;
+
+	if (!buf)
+		buf = pm_alloc_unset(RT_LOG_SIZE);
+	n = rec_next(y->r, p->stream - 1, buf);
+	y->event += name_files(y, buf, n);
+	memcpy(log, buf, n);
+	y->over |= !n;
+	return n;
+}
+
+void replay_differs(struct session *s, uint32_t block, uint64_t pc, uint64_t call)
+{
+	struct replayer *y = s->replayer;
+	const struct rt_block *b = session_block(s, block);
+	const uint64_t at = b->log_at;
+	char now[80], then[80] = "nothing";
+	struct rt_event e = { 0 };
+
+	if (at <= RT_LOG_SIZE - sizeof e)
+		memcpy(&e, (const uint8_t *)b + RT_LOG + at, sizeof e);
+	snprintf(now, sizeof now, "%s at 0x%llx", rec_call_name(call),
+		 (unsigned long long)pc);
+	if (e.type == RT_E_CALL)
+		snprintf(then, sizeof then, "%s at 0x%llx", rec_call_name(e.nr),
+			 (unsigned long long)e.a[2]);
+	else if (e.type == RT_E_INSN)
+		snprintf(then, sizeof then, "an instruction in front of 0x%llx",
+			 (unsigned long long)e.a[0]);
+	else if (e.type == RT_E_SIGNAL)
+		snprintf(then, sizeof then, "signal %u at 0x%llx", e.nr,
+			 (unsigned long long)e.a[0]);
+	if (!*y->differs)
+		snprintf(y->differs, sizeof y->differs,
+			 "the replay differs from the recording at event %llu: %s (recorded: %s)%s",
+			 (unsigned long long)b->nlogged, now, then,
+			 e.type == RT_E_CALL && e.nr == call && e.a[2] == pc
+				 ? ": registers are not the same" : "");
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+static void release(struct session *s)
+{
+	struct replayer *y = s->replayer;
+
+	for (uint32_t i = 0; i < y->nfd; i++)
+		if (y->fd[i] >= 0)
+			close(y->fd[i]);
+	free(y->fd);
+	if (y->memory >= 0)
+		close(y->memory);
+	free(y);
+	s->replayer = NULL;
+}
+
+enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_err *err)
+{
+	struct replayer *y = s->replayer;
+	const struct rec_ended e = rec_why(y->r, 0);
+	char differs[sizeof y->differs];
+	const bool over = y->over;
+
+	memcpy(differs, y->differs, sizeof differs);
+	release(s);
+	if (*differs)
+		return pm_fail_file(err, "%s", differs);
+	if (!over)
+		return PM_OK;			/* the program has ended as it did */
+	if (e.damaged)
+		return pm_fail_file(err, "the recording is damaged: it has been replayed up to where "
+				    "it is");
+	if (e.why == REC_KILLED) {
+		c->status = -1;
+		c->signal = e.signal;
+		return PM_OK;
+	}
+	c->status = 0;
+	c->signal = -1;
+	if (e.cut || e.why == REC_RUNNING)
+		return pm_fail_file(err, "the recording is cut off: it has been replayed up to its "
+				    "last complete event");
+	pm_warn(&s->spaces.warn, "the recording ends here; the program went on");
+	return PM_OK;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* request_log.c - requests of programs that are recorded or replayed */
+#include <stdio.h>
+
+#include "collect/control/record.h"
+#include "collect/control/requests.h"
+
+void request_log(struct session *s, struct request *q)
+{
+	if (!q->p->stream)
+		return;
+	if (s->replayer)
+		q->m.r[0] = replay_more(s, q->p, q->block);
+	else if (s->recorder)
+		record_full(s, q->p, q->block);
+}
+
+void request_log_file(struct session *s, struct request *q)
+{
+	char link[64];
+
+	if (!s->recorder || !q->p->stream || q->m.a[3])
+		return;
+	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->pid, (int)q->m.a[0]);
+	q->m.r[0] = record_mapped(s, link, q->m.a[1], q->m.a[2]);
+}
+
+void request_log_end(struct session *s, struct request *q)
+{
+	if (!q->p->stream)
+		return;
+	if (s->replayer)
+		replay_differs(s, q->block, q->m.a[1], q->m.a[2]);
+	else if (s->recorder)
+		record_stop(s, q->p, q->block, q->m.a[0], q->m.a[1]);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/* record.c - a program is recorded: what it learns from the kernel and the processor is logged */
+#include "record.h"
+
+/* ---- the table ------------------------------------------------------------------------------- */
+#define fix(a, n)	{ PART_FIX, a, 0, n }
+#define FIX(a, n)	{ PART_ALWAYS, a, 0, n }
+#define ret(a, n)	{ PART_RET, a, 0, n }
+#define arr(a, b, n)	{ PART_ARR, a, b, n }
+#define len(a, b)	{ PART_LEN, a, b, 0 }
+#define iov(a, b)	{ PART_IOV, a, b, 0 }
+#define msg(a)		{ PART_MSG, a, 0, 0 }
+#define msgs(a)		{ PART_MSGS, a, 0, 0 }
+#define set(a, b)	{ PART_SET, a, b, 0 }
+#define CALL(nr, name, how, ...) [nr] = { HOW_##how, { __VA_ARGS__ } },
+static const struct rt_call calls[] = {
+#include "calls.inc"
+};
+#undef CALL
+#undef fix
+#undef FIX
+#undef ret
+#undef arr
+#undef len
+#undef iov
+#undef msg
+#undef msgs
+#undef set
+
+const struct rt_call *rt_call_of(u64 nr)
+{
+	static const struct rt_call none = { HOW_NONE };
+
+	return nr < NR_OF(calls) ? &calls[nr] : &none;
+}
+
+word *rt_arg(struct rt_block *b, u32 i)
+{
+	static const u8 gpr[6] = { RDI, RSI, RDX, R10, R8, R9 };
+
+	return &b->ctx.gpr[gpr[i]];
+}
+
+u64 rt_registers_check(const struct rt_block *b)
+{
+	u64 h = b->ctx.pc;
+
+	for (u32 i = 0; i < RT_NGPR; i++)
+		if (i != RCX && i != R11) {
+			h = (h ^ b->ctx.gpr[i]) * 0x9e3779b97f4a7c15ull;
+			h ^= h >> 29;
+		}
+	return h;
+}
+
+/* ---- calls that say more --------------------------------------------------------------------- */
+static long ioctl_size(u32 cmd)
+{
+	static const struct { u32 cmd, size; } known[] = {
+		{ 0x5401, 36 }, { 0x5402, 0 }, { 0x5403, 0 }, { 0x5404, 0 },	/* TCGETS, TCSETS* */
+		{ 0x5405, 18 }, { 0x5406, 0 }, { 0x5407, 0 }, { 0x5408, 0 },	/* TCGETA, TCSETA* */
+		{ 0x5409, 0 }, { 0x540a, 0 }, { 0x540b, 0 },		/* TCSBRK, TCXONC, TCFLSH */
+		{ 0x540e, 0 }, { 0x540f, 4 }, { 0x5410, 0 },		/* TIOCSCTTY, TIOC[GS]PGRP */
+		{ 0x5411, 4 }, { 0x5413, 8 }, { 0x5414, 0 },		/* TIOCOUTQ, TIOC[GS]WINSZ */
+		{ 0x541b, 4 }, { 0x5421, 0 }, { 0x5422, 0 },	/* FIONREAD, FIONBIO, TIOCNOTTY */
+		{ 0x5424, 4 }, { 0x5425, 0 }, { 0x5429, 4 },		/* TIOCGETD, TCSBRKP, TIOCGSID */
+		{ 0x5450, 0 }, { 0x5451, 0 }, { 0x5452, 0 },	/* FIONCLEX, FIOCLEX, FIOASYNC */
+		{ 0x8905, 4 }, { 0x8912, ~0u },			/* SIOCATMARK, SIOCGIFCONF */
+	};
+	const u32 kind = cmd >> 8 & 0xff;
+
+	for (u32 i = 0; i < NR_OF(known); i++)
+		if (known[i].cmd == cmd)
+			return known[i].size == ~0u ? -1 : (long)known[i].size;
+	if (cmd >> 8 == 0x89)
+		return 40;				/* struct ifreq */
+	/* those that say themselves: of terminals, files, disks */
+	if (kind == 'T' || kind == 'f' || kind == 'X' || kind == 0x12 || kind == 0x94)
+		return cmd >> 31 ? (long)(cmd >> 16 & 0x3fff) : cmd >> 30 ? 0 : -1;
+	return -1;
+}
+
+static long fcntl_size(u32 cmd)
+{
+	switch (cmd) {
+	case 5: case 36:			/* F_GETLK, F_OFD_GETLK */
+		return 32;
+	case 16: case 1035: case 1037:		/* F_GETOWN_EX, F_GET_RW_HINT, F_GET_FILE_RW_HINT */
+		return 8;
+	}
+	return 0;
+}
+
+static long prctl_size(u32 what)
+{
+	switch (what) {
+	case 2: case 5: case 9: case 11: case 19: case 25: case 37:
+		/* PR_GET_PDEATHSIG, _UNALIGN, _FPEMU, _FPEXC, _ENDIAN, _TSC, _CHILD_SUBREAPER */
+		return 4;
+	case 16:				/* PR_GET_NAME */
+		return 16;
+	case 40:				/* PR_GET_TID_ADDRESS */
+		return 8;
+	case 35: case 59:			/* PR_SET_MM, PR_SET_SYSCALL_USER_DISPATCH */
+		return -1;
+	}
+	return 0;
+}
+
+#define ARCH_SET_FS 0x1002
+#define ARCH_GET_FS 0x1003
+
+long rt_sub_call(const struct rt_block *b, u64 *at, int *real)
+{
+	const long r = (long)RET;
+
+	*at = ARG1;
+	switch (b->syscall) {
+	case NR_ioctl:
+		*at = ARG2;
+		return ioctl_size((u32)ARG1);
+	case NR_fcntl:
+		*at = ARG2;
+		return fcntl_size((u32)ARG1);
+	case NR_prctl:
+		return prctl_size((u32)ARG0);
+	case NR_arch_prctl:
+		*real = (ARG0 >= 0x1001 && ARG0 <= 0x1004 && ARG0 != ARCH_GET_FS) ||
+			ARG0 == 0x1023;			/* ARCH_REQ_XCOMP_PERM */
+		return *real ? 0 : ARG0 == ARCH_GET_FS || (ARG0 & ~7ull) == 0x1020 ? 8 : 0;
+	case NR_futex:					/* the word may be the kernel's to change */
+		*at = ARG0;
+		return 4;
+	case NR_personality:
+		return ARG0 != 0xffffffff && ARG0 & READ_IMPLIES_EXEC ? -1 : 0;
+	case NR_mincore:
+		*at = ARG2;
+		return (long)((ARG1 + 4095) >> 12);
+	case NR_getgroups:
+		return ARG0 && r > 0 ? 4 * r : 0;
+	case NR_msgrcv:
+		return r >= 0 ? 8 + r : 0;
+	case NR_getxattr: case NR_lgetxattr: case NR_fgetxattr:
+		*at = ARG2;
+		return ARG3 && r > 0 ? r : 0;
+	case NR_listxattr: case NR_llistxattr: case NR_flistxattr:
+		return ARG2 && r > 0 ? r : 0;
+	case NR_name_to_handle_at:
+		return -1;
+	}
+	return -1;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+static void end_log(struct rt_block *b, u32 why, u64 more)
+{
+	b->logged = RT_LOG_OVER;
+	rt_ask(b, RQ_LOG_END, why, more, 0, 0);
+}
+
+/* Room for an event of @n bytes, which log_at has to pass when it is there. NULL: nobody wants it
+ * any more. */
+static struct rt_event *room(struct rt_block *b, u32 n)
+{
+	if (b->log_at + n > RT_LOG_SIZE) {
+		if (!rt_ask(b, RQ_LOG, b->log_at, 0, 0, 0)) {
+			b->logged = RT_LOG_OVER;
+			return 0;
+		}
+		b->log_at = 0;
+	}
+	return PTR((word)b + RT_LOG + b->log_at);
+}
+
+static void commit(struct rt_block *b, const struct rt_event *e)
+{
+	b->nlogged++;
+	__atomic_store_n(&b->log_at, b->log_at + e->size, __ATOMIC_RELEASE);
+}
+
+static void put_event(struct rt_block *b, u32 type, u32 nr, const u64 a[6])
+{
+	struct rt_event *e = room(b, sizeof *e);
+
+	if (!e)
+		return;
+	*e = (struct rt_event){ .size = sizeof *e, .type = (uint16_t)type, .nr = (uint16_t)nr };
+	rt_memcpy(e->a, a, sizeof e->a);
+	commit(b, e);
+}
+
+/* @n bytes at @at of the program, as far as they can be read. */
+static void put_data(struct rt_block *b, u64 at, u64 n)
+{
+	while (n && b->logged == RT_LOG_RECORD) {
+		const u32 part = n < RT_DATA_MAX ? (u32)n : RT_DATA_MAX;
+		struct rt_event *e = room(b, sizeof *e + ((part + 7) & ~7u));
+
+		if (!e)
+			return;
+		*e = (struct rt_event){ .size = (u32)sizeof *e + ((part + 7) & ~7u),
+					.type = RT_E_DATA, .a = { at, part } };
+		if (part & 7)
+			*(u64 *)PTR((word)(e + 1) + (part & ~7u)) = 0;
+		if (rt_get(e + 1, at, part))
+			return;
+		commit(b, e);
+		at += part;
+		n -= part;
+	}
+}
+
+static void put_buffers(struct rt_block *b, u64 at, u64 count, u64 n)
+{
+	u64 v[2];
+
+	for (u64 i = 0; i < count && i < 1024 && n && !rt_get(v, at + 16 * i, 16); i++) {
+		const u64 part = v[1] < n ? v[1] : n;
+
+		put_data(b, v[0], part);
+		n -= part;
+	}
+}
+
+static void put_message(struct rt_block *b, u64 at, u64 n)
+{
+	u64 m[7];				/* struct msghdr: name, its length; buffers, how
+						 * many; control, its length; flags */
+
+	if (rt_get(m, at, sizeof m))
+		return;
+	put_buffers(b, m[2], m[3], n);
+	put_data(b, m[0], m[0] ? (u32)m[1] : 0);
+	put_data(b, m[4], m[4] ? m[5] : 0);
+	put_data(b, at, sizeof m);
+}
+
+static void put_part(struct rt_block *b, const struct rt_part *p, u64 r)
+{
+	const u64 at = *rt_arg(b, p->arg), by = *rt_arg(b, p->by);
+	u32 n = 0;
+
+	if (!at)
+		return;
+	switch (p->kind) {
+	case PART_FIX:
+	case PART_ALWAYS:
+		put_data(b, at, p->size);
+		break;
+	case PART_RET:
+		put_data(b, at, r * p->size);
+		break;
+	case PART_ARR:
+		put_data(b, at, by * p->size);
+		break;
+	case PART_LEN:
+		if (!by || rt_get(&n, by, 4))
+			break;
+		put_data(b, at, n < b->call_length ? n : b->call_length);
+		put_data(b, by, 4);
+		break;
+	case PART_IOV:
+		put_buffers(b, at, by, r);
+		break;
+	case PART_MSG:
+		put_message(b, at, r);
+		break;
+	case PART_MSGS:
+		for (u64 i = 0; i < r && !rt_get(&n, at + 64 * i + 56, 4); i++) {
+			put_message(b, at + 64 * i, n);
+			put_data(b, at + 64 * i, 64);
+		}
+		break;
+	case PART_SET:
+		put_data(b, at, (by + 63) / 64 * 8);
+		break;
+	}
+}
+
+static void put_call(struct rt_block *b, u64 result)
+{
+	const u64 file = b->syscall == NR_mmap && !(ARG3 & MAP_ANONYMOUS) ? b->call_length : 0;
+
+	put_event(b, RT_E_CALL, b->syscall, (const u64[6]){
+		result, b->call_check, b->ctx.pc, b->ctx.flags, file, file ? ARG5 : 0 });
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+/* Signals that came where no place of the log is come in front of the call. 1: there are some. */
+static int signals_first(struct rt_block *b)
+{
+	if (!b->deferred)
+		return 0;
+	b->deferred = 0;
+	b->held = 1;
+	b->fix_mask = 1;
+	b->log_place = 1;
+	b->ctx.pc -= 2;
+	rt_resume(b);
+	return 1;
+}
+
+static int known_file(struct rt_block *b)
+{
+	b->call_length = 0;
+	if (ARG3 & MAP_ANONYMOUS) {
+		b->log_shares |= ARG3 & MAP_SHARED;
+		return 1;
+	}
+	if (!rt_ask(b, RQ_LOG_FILE, ARG4, ARG5, ARG1, (ARG3 & MAP_SHARED) && (ARG2 & PROT_WRITE)))
+		return 0;
+	b->call_length = b->mail.r[0];
+	return b->call_length || rt_failed(rt_sys(NR_fcntl, ARG4, 1 /* F_GETFD */));
+}
+
+static int makes_thread(struct rt_block *b)
+{
+	u64 flags = b->syscall == NR_clone ? ARG0 : 0;
+
+	if (b->syscall == NR_clone3 && rt_get(&flags, ARG0, 8))
+		return 0;
+	return (flags & CLONE_VM) && !(flags & CLONE_VFORK);
+}
+
+/* What is known of @c before it is made says that what it does cannot be recorded. */
+static int ends_before(struct rt_block *b, const struct rt_call *c)
+{
+	u64 at;
+	int real;
+
+	switch (c->how) {
+	case HOW_ENDS:
+		end_log(b, RT_END_CALL, b->syscall);
+		return 1;
+	case HOW_FORKS:
+		if (makes_thread(b))
+			end_log(b, RT_END_THREAD, 0);
+		else if (b->log_shares)
+			end_log(b, RT_END_SHARED, 0);
+		break;
+	case HOW_SUB:
+		if (rt_sub_call(b, &at, &real) < 0)
+			end_log(b, b->syscall == NR_ioctl ? RT_END_IOCTL : RT_END_CALL,
+				b->syscall == NR_ioctl ? ARG1 : b->syscall);
+		break;
+	case HOW_REAL:
+		if (b->syscall == NR_mmap && !known_file(b))
+			end_log(b, RT_END_FILE, 0);
+		break;
+	}
+	return b->logged != RT_LOG_RECORD;
+}
+
+#define MADV_FREE 8
+
+int rt_record_begin(struct rt_block *b)
+{
+	const struct rt_call *c = rt_call_of(b->syscall);
+	u32 n;
+
+	if (signals_first(b))
+		return RT_CALL_LATER;
+	b->call_check = rt_registers_check(b);
+	if (ends_before(b, c))
+		return RT_CALL_MAKE;
+	for (u32 i = 0; i < NR_OF(c->part); i++)
+		if (c->part[i].kind == PART_LEN)
+			b->call_length = rt_get(&n, *rt_arg(b, c->part[i].by), 4) ? 0 : n;
+	if (c->how == HOW_EXITS || b->syscall == NR_rt_sigreturn)
+		put_call(b, 0);
+	b->log_place = 1;
+	if (c->how == HOW_REFUSED)
+		RET = -(word)ENOSYS;
+	else if (b->syscall == NR_madvise && ARG2 == MADV_FREE)
+		RET = 0;			/* when it is done nobody can say */
+	else
+		return RT_CALL_MAKE;
+	return RT_CALL_DONE;
+}
+
+void rt_record_end(struct rt_block *b)
+{
+	const struct rt_call *c = rt_call_of(b->syscall);
+	const long r = (long)RET;
+	long n;
+	u64 at;
+	int real;
+
+	if (c->how == HOW_NONE && !rt_failed(r)) {
+		end_log(b, RT_END_CALL, b->syscall);
+		return;
+	}
+	if (c->how == HOW_SUB) {
+		n = rt_sub_call(b, &at, &real);
+		if (n > 0 && at && (!rt_failed(r) || b->syscall == NR_futex))
+			put_data(b, at, (u64)n);
+		if (b->syscall == NR_futex && (ARG1 & 127) == 5)	/* FUTEX_WAKE_OP */
+			put_data(b, ARG4, 4);
+	} else if (c->how != HOW_OWN) {
+		for (u32 i = 0; i < NR_OF(c->part); i++)
+			if (c->part[i].kind &&
+			    (!rt_failed(r) || c->part[i].kind == PART_ALWAYS))
+				put_part(b, &c->part[i], (u64)r);
+	}
+	put_call(b, (u64)r);
+	b->log_place = 1;
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+/* They are only given where the log has a place: in front of a call, in it, or behind it. */
+int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+		     struct k_ucontext *uc)
+{
+	if (b->log_place)
+		return 0;
+	rt_signal_waits(b, sig, info);
+	b->deferred = 1;
+	uc->sigmask = ~SYNC_SIGS;
+	return 1;
+}
+
+void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc)
+{
+	struct rt_event *e = room(b, sizeof *e + 128);
+
+	if (!e)
+		return;
+	*e = (struct rt_event){ .size = sizeof *e + 128, .type = RT_E_SIGNAL, .nr = (uint16_t)sig,
+				.a = { pc } };
+	rt_memcpy(e + 1, info, 128);
+	commit(b, e);
+}
+
+/* ---- odd instructions ------------------------------------------------------------------------ */
+int rt_logged_insn(struct rt_block *b, u64 pc)
+{
+	struct rt_odd o;
+	u8 bytes[16] = { 0 };
+	u64 v[4], flags;
+
+	if (rt_get(bytes, pc, 15))
+		rt_get(bytes, pc, 4096 - (pc & 4095));		/* it ends with its page */
+	rt_odd_decode(bytes, &o);
+	if (!o.what)
+		return 0;
+	b->ctx.pc = pc + o.length;
+	if (b->logged == RT_LOG_REPLAY) {
+		rt_replay_insn(b, o.what, v, &flags);
+	} else {
+		rt_odd_execute(b, &o, v, &flags);
+		if (b->logged == RT_LOG_RECORD)
+			put_event(b, RT_E_INSN, o.what, (const u64[6]){ b->ctx.pc, v[0], v[1], v[2],
+				  v[3], flags });
+	}
+	rt_odd_apply(b, &o, v, flags);
+	rt_trace_note(b, RT_N_STEPPED, &b->ctx.pc, 1);
+	rt_trace_state(b, b->ctx.gpr[RSP]);
+	rt_resume(b);
+	return 1;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* record.h - what record.c and replay.c share: the table of system calls, the log, odd instructions
+ *
+ * A *recorded* program logs what another run would not repeat: results of its system calls and of
+ * some instructions, and signals. A *replayed* one takes all that from the log. Only what changes
+ * its address space is done again, at the same addresses.
+ *
+ * Events are in RT_LOG. Recorded: the controller empties it when it is full, and whenever it likes
+ * reads what is there so far, up to log_at, which therefore changes after an event has been written.
+ * Replayed: the controller fills it when all has been used. */
+#ifndef PM_RUNTIME_RECORD_H
+#define PM_RUNTIME_RECORD_H
+
+#include "rt.h"
+
+enum rt_how { HOW_NONE, HOW_PLAIN, HOW_REAL, HOW_OWN, HOW_REFUSED, HOW_ENDS, HOW_EXITS, HOW_FORKS,
+	      HOW_EXECS, HOW_SUB };
+enum rt_part_kind { PART_NONE, PART_FIX, PART_ALWAYS, PART_RET, PART_ARR, PART_LEN, PART_IOV,
+		    PART_MSG, PART_MSGS, PART_SET };
+
+struct rt_call {			/* a line of calls.inc */
+	u8 how;				/* enum rt_how */
+	struct rt_part {
+		u8 kind;		/* enum rt_part_kind */
+		u8 arg, by;		/* numbers of arguments: where; how many */
+		uint16_t size;
+	} part[4];
+};
+
+const struct rt_call *rt_call_of(u64 nr);	/* of one that is not in the table: HOW_NONE */
+/* How much of what it is about prctl(), ioctl()... writes at which address; -1: not known. A call
+ * that changes the address space: 0, and *real is set. */
+long rt_sub_call(const struct rt_block *b, u64 *at, int *real);
+/* The program's registers before a call, but those that a call changes. */
+u64 rt_registers_check(const struct rt_block *b);
+word *rt_arg(struct rt_block *b, u32 i);
+
+/* ---- odd_insns.c ----------------------------------------------------------------------------- */
+struct rt_odd {
+	u32 what, length;		/* enum rt_odd_insn; RT_I_NONE: it is another one */
+	u32 reg, size;			/* of rdrand, rdseed, rdpid: where the result goes, bytes */
+};
+void rt_odd_decode(const u8 *p, struct rt_odd *o);
+/* Execute it: rax, rbx, rcx, rdx into @v, or the only result into v[0]; flags. */
+void rt_odd_execute(const struct rt_block *b, const struct rt_odd *o, u64 v[4], u64 *flags);
+/* ... what it does to the program's registers. */
+void rt_odd_apply(struct rt_block *b, const struct rt_odd *o, const u64 v[4], u64 flags);
+
+#endif

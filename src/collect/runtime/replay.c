@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* replay.c - a recorded program is replayed: what it learns from the kernel comes from the log
+ *
+ * Of the program's system calls only those are made that change its address space, at the recorded
+ * addresses; and fork(). Whoever replays has nothing else to fear: the process has a filter for all
+ * others (replay_start.c). */
+#include "record.h"
+
+#define ARITHMETIC 0x8d5u		/* OF SF ZF AF PF CF */
+
+/* The program is at @pc, and not where the recording is. */
+__attribute__((noreturn)) static void differs(struct rt_block *b, u64 pc)
+{
+	rt_ask(b, RQ_LOG_END, RT_END_DIFFERS, pc, b->syscall, 0);
+	for (;;)
+		rt_sys(NR_exit_group, 125);
+}
+
+/* The next event; NULL: there is no more. */
+static struct rt_event *next_event(struct rt_block *b)
+{
+	if (b->log_at >= b->log_end) {
+		if (!rt_ask(b, RQ_LOG, b->log_at, 0, 0, 0))
+			b->mail.r[0] = 0;
+		b->log_at = 0;
+		b->log_end = b->mail.r[0];
+		if (!b->log_end)
+			return 0;
+	}
+	return PTR((word)b + RT_LOG + b->log_at);
+}
+
+static void used(struct rt_block *b, const struct rt_event *e)
+{
+	b->nlogged++;
+	b->log_at += e->size;
+}
+
+/* ... behind which nothing has been recorded. */
+__attribute__((noreturn)) static void log_is_over(struct rt_block *b)
+{
+	(void)b;
+	for (;;)
+		rt_sys(NR_exit_group, 125);
+}
+
+static void apply_data(struct rt_block *b, const struct rt_event *e)
+{
+	if (rt_put(e->a[0], e + 1, e->a[1]) && rt_ask(b, RQ_OPEN, 0, 0, 0, 0))
+		rt_put(e->a[0], e + 1, e->a[1]);
+}
+
+/* The next event but data, which is applied. */
+static struct rt_event *next_act(struct rt_block *b)
+{
+	struct rt_event *e;
+
+	while ((e = next_event(b)) && e->type == RT_E_DATA) {
+		apply_data(b, e);
+		used(b, e);
+	}
+	return e;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+static void replay_mmap(struct rt_block *b, u64 r, u64 file)
+{
+	word arg[6] = { r, ARG1, ARG2, (ARG3 & ~(word)(MAP_FIXED_NOREPLACE | 0x42000)) | MAP_FIXED,
+			~0ul, ARG5 };			/* without MAP_LOCKED, MAP_HUGETLB */
+	char path[48];
+
+	if (file) {
+		rt_controllers_file(path, (u32)file - 1);
+		arg[4] = (word)rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+		arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE;
+	}
+	rt_do_mmap(b, arg);
+	if (file)
+		rt_sys(NR_close, arg[4]);
+}
+
+static void replay_mremap(struct rt_block *b, u64 r)
+{
+	const u64 old = ARG0, size = ARG1, more = ARG2 > size ? ARG2 - size : 0;
+	const word flags = (word)ARG3, to = (word)ARG4;
+
+	if (r != old) {
+		ARG3 |= MREMAP_MAYMOVE | MREMAP_FIXED;
+		ARG4 = r;
+	} else if (more && rt_is_ours(old + size, more)) {
+		rt_make_way(b, old + size, more);
+	}
+	rt_do_mremap(b);
+	ARG3 = flags;
+	ARG4 = to;
+}
+
+/* The heap is memory like any other, for its place is not where the kernel would have it. */
+static void replay_brk(struct rt_block *b, u64 r)
+{
+	const u64 was = page_up(b->log_brk), now = page_up(r);
+
+	if (b->log_brk && now > was) {
+		const word arg[6] = { was, now - was, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ul, 0 };
+
+		rt_do_mmap(b, arg);
+	} else if (b->log_brk && now < was) {
+		rt_announce_unmap(b, now, was - now);
+		rt_sys(NR_munmap, now, was - now);
+	}
+	b->log_brk = r;
+	RET = r;
+}
+
+static void replay_advice(struct rt_block *b, u64 r)
+{
+	switch (ARG2) {
+	case 4: case 9: case 10: case 11: case 18: case 19:
+		/* MADV_DONTNEED, _REMOVE, _DONTFORK, _DOFORK, _WIPEONFORK, _KEEPONFORK */
+		if (rt_do_range(b))
+			RET = (word)rt_raw_call(b);
+		break;
+	default:
+		RET = r;
+	}
+}
+
+static void replay_memory(struct rt_block *b, const struct rt_event *e)
+{
+	const u64 r = e->a[0];
+
+	if (rt_failed((long)r)) {
+		RET = r;
+		return;
+	}
+	switch (b->syscall) {
+	case NR_mmap:
+		b->call_length = e->a[4];
+		replay_mmap(b, r, e->a[4]);
+		break;
+	case NR_munmap:
+		if (rt_do_munmap(b))
+			RET = (word)rt_raw_call(b);
+		break;
+	case NR_mremap:
+		replay_mremap(b, r);
+		break;
+	case NR_brk:
+		replay_brk(b, r);
+		break;
+	case NR_madvise:
+		replay_advice(b, r);
+		break;
+	case NR_mprotect:
+		rt_do_mprotect(b);
+		break;
+	}
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+/* The signal of @e comes on the way out. */
+static void give_signal(struct rt_block *b, struct rt_event *e)
+{
+	b->log_place = 1;
+	rt_signal_waits(b, e->nr, (const struct k_siginfo *)(e + 1));
+	used(b, e);
+	b->held = 1;
+	b->fix_mask = 1;
+}
+
+static int is_signal_at(const struct rt_event *e, u64 pc)
+{
+	return e && e->type == RT_E_SIGNAL && e->a[0] == pc;
+}
+
+static void make(struct rt_block *b, const struct rt_call *c, const struct rt_event *e)
+{
+	const u64 r = e->a[0];
+	u64 at;
+	int real = 0;
+
+	switch (c->how) {
+	case HOW_REAL:
+		replay_memory(b, e);
+		break;
+	case HOW_OWN:
+	case HOW_EXITS:
+		rt_dispatch(b);
+		break;
+	case HOW_SUB:
+		rt_sub_call(b, &at, &real);
+		if (real && rt_dispatch(b))
+			RET = (word)rt_raw_call(b);
+		else if (!real)
+			RET = r;
+		break;
+	default:
+		RET = r;
+		break;
+	}
+	if (RET != r)
+		differs(b, b->ctx.pc);
+}
+
+void rt_replay_call(struct rt_block *b)
+{
+	const struct rt_call *c = rt_call_of(b->syscall);
+	const u64 check = rt_registers_check(b);
+	struct rt_event *e = c->how == HOW_EXECS ? next_event(b) : next_act(b), call;
+
+	if (!e)
+		log_is_over(b);
+	if (is_signal_at(e, b->ctx.pc - 2)) {
+		b->ctx.pc -= 2;
+		give_signal(b, e);
+		rt_resume(b);
+		return;
+	}
+	if (e->type != RT_E_CALL || e->nr != b->syscall || e->a[1] != check || e->a[2] != b->ctx.pc)
+		differs(b, b->ctx.pc);
+	call = *e;				/* what is made may need the log */
+	used(b, e);
+	b->ctx.flags = (b->ctx.flags & ~(u64)ARITHMETIC) | (call.a[3] & ARITHMETIC);
+	b->ctx.gpr[R11] = call.a[3];
+	make(b, c, &call);
+	rt_trace_sysret(b);
+	if (is_signal_at(next_event(b), b->ctx.pc))
+		give_signal(b, next_event(b));
+}
+
+/* One that has not been asked for is somebody else's, who does not know of the recording. */
+int rt_replay_drops(struct rt_block *b)
+{
+	const int drops = !b->log_place;
+
+	b->log_place = 0;
+	return drops;
+}
+
+void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags)
+{
+	struct rt_event *e = next_event(b);
+
+	if (!e)
+		log_is_over(b);
+	if (e->type != RT_E_INSN || e->nr != what || e->a[0] != b->ctx.pc)
+		differs(b, b->ctx.pc);
+	rt_memcpy(v, e->a + 1, 4 * sizeof *v);
+	*flags = e->a[5];
+	used(b, e);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* replay_start.c - a recorded program begins again: its memory as it was, and nothing that it could
+ * do outside
+ *
+ * The kernel has executed a file that holds nothing but the runtime (control/loader.c). What the
+ * kernel has mapped besides goes, and the program is mapped as struct rt_start says. */
+#include "record.h"
+
+#define START ((const struct rt_start *)RT_LOAD)
+#define MAP_GROWSDOWN 0x100
+#define MAP_STACK 0x20000
+#define END 0x7ffffffff000ull		/* of the program's addresses */
+
+extern word rt_boot_rsp, rt_boot_regs[2];
+
+__attribute__((noreturn)) static void fail(void)
+{
+	rt_fail("pugmark: cannot map what the recorded program began with\n");
+}
+
+static long open_file(u32 fd)
+{
+	char path[48];
+	long r;
+
+	rt_file_of(path, START->controller, fd);
+	r = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+	if (r < 0)
+		fail();
+	return r;
+}
+
+static void read_parts(const struct rt_start_part *p, u32 n, long memory)
+{
+	for (u32 i = 0; i < n; i++)
+		for (u64 done = 0; done < p[i].n; ) {
+			const long r = rt_sys(NR_pread, memory, p[i].at + done, p[i].n - done,
+					      p[i].off + done);
+
+			if (r <= 0)
+				fail();
+			done += (u64)r;
+		}
+}
+
+static void map_one(const struct rt_start_map *m, const struct rt_start_part *p, long memory)
+{
+	const word prot = m->prot & (PROT_READ | PROT_WRITE | PROT_EXEC);
+	const long fd = m->file ? open_file(m->file - 1) : -1;
+	word flags = m->flags & RT_START_SHARED && !m->file ? MAP_SHARED : MAP_PRIVATE;
+
+	flags |= MAP_FIXED | (m->file ? 0 : MAP_ANONYMOUS) |
+		 (m->flags & RT_START_STACK ? MAP_GROWSDOWN | MAP_STACK : 0);
+	if (rt_sys(NR_mmap, m->lo, m->hi - m->lo, PROT_READ | PROT_WRITE, flags, fd,
+		   m->off) != (long)m->lo)
+		fail();
+	if (fd >= 0)
+		rt_sys(NR_close, fd);
+	read_parts(p, m->npart, memory);
+	if (prot != (PROT_READ | PROT_WRITE))
+		rt_sys(NR_mprotect, m->lo, m->hi - m->lo, prot);
+}
+
+u64 rt_replay_load(u64 *brk)
+{
+	const u64 behind = RT_LOAD + page_up(sizeof *START), pc = START->pc;
+	const struct rt_start_part *p = START->part;
+	long memory;
+
+	rt_sys(NR_munmap, 0x1000, RT_IMAGE - 0x1000);
+	rt_sys(NR_munmap, behind, END - behind);
+	memory = open_file(START->memory);
+	for (u32 i = 0; i < START->nmap && i < RT_START_MAPS; i++) {
+		map_one(&START->map[i], p, memory);
+		p += START->map[i].npart;
+	}
+	rt_sys(NR_close, memory);
+	rt_boot_rsp = START->sp;
+	rt_boot_regs[0] = START->rax;
+	rt_boot_regs[1] = START->rdx;
+	*brk = START->brk;
+	rt_sys(NR_munmap, RT_LOAD, behind - RT_LOAD);
+	return pc;
+}
+
+/* ---- what the process may ask of the kernel from here on ------------------------------------- */
+struct bpf {
+	uint16_t code;
+	u8 jt, jf;
+	u32 k;
+};
+enum { LD = 0x20, JEQ = 0x15, RET_ = 0x06, ALLOW = 0x7fff0000, KILL = 0x80000000 };
+#define ARGUMENT(i) (16 + 8 * (i))	/* of struct seccomp_data: its lower half */
+
+/* What maps memory, waits for the controller, handles the process's own signals, ends it; and
+ * files, to read. Words to standard output and standard error are the program's, if wanted. */
+void rt_replay_confine(u32 pid)
+{
+	static const u8 free_calls[] = {
+		NR_read, NR_close, NR_fstat, NR_mmap, NR_mprotect, NR_munmap, NR_rt_sigaction,
+		NR_rt_sigprocmask, NR_rt_sigreturn, NR_mremap, NR_madvise, NR_getpid, NR_exit,
+		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, 24,
+	};
+	/* call, which argument, two values that it may have */
+	const struct { u32 nr, arg, a, b; } some[] = {
+		{ NR_open, 1, 02000000, 02000000 },
+		{ NR_write, 0, 1, 2 },
+		{ NR_kill, 1, 0, 0 },
+		{ NR_tgkill, 0, pid, pid },
+		{ NR_rt_tgsigqueueinfo, 0, pid, pid },
+		{ NR_rt_sigqueueinfo, 0, pid, pid },
+	};
+	struct bpf code[4 + 2 * NR_OF(free_calls) + 5 * NR_OF(some) + 1];
+	struct { word n; const struct bpf *code; } out = { 0, code };
+	u32 n = 0;
+
+	code[n++] = (struct bpf){ LD, 0, 0, 4 };
+	code[n++] = (struct bpf){ JEQ, 1, 0, RT_AUDIT_ARCH };
+	code[n++] = (struct bpf){ RET_, 0, 0, KILL };
+	code[n++] = (struct bpf){ LD, 0, 0, 0 };
+	for (u32 i = 0; i < NR_OF(free_calls); i++) {
+		code[n++] = (struct bpf){ JEQ, 0, 1, free_calls[i] };
+		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
+	}
+	for (u32 i = 0; i < NR_OF(some); i++) {
+		code[n++] = (struct bpf){ JEQ, 0, 4, some[i].nr };
+		code[n++] = (struct bpf){ LD, 0, 0, ARGUMENT(some[i].arg) };
+		code[n++] = (struct bpf){ JEQ, 1, 0, some[i].a };
+		code[n++] = (struct bpf){ JEQ, 0, 1, some[i].b };
+		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
+	}
+	code[n++] = (struct bpf){ RET_, 0, 0, KILL };
+	out.n = n;
+	rt_sys(NR_prctl, 38 /* PR_SET_NO_NEW_PRIVS */, 1, 0, 0, 0);
+	if (rt_sys(NR_prctl, 22 /* PR_SET_SECCOMP */, 2, &out, 0, 0))
+		rt_fail("pugmark: a recording cannot be replayed here: seccomp(2) is refused\n");
+}
