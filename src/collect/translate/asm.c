@@ -109,7 +109,7 @@ static bool near_ahead(const struct emit *e, const struct block *t)
 	uint32_t tail = 24;		/* what may follow the branch in its own block */
 
 	return !e->s->far_only && t->order > e->b->order &&
-	       t->sum - (e->b->sum + e->b->bound) + tail + ENTRY_BYTES + PATCH_BYTES <= 127;
+	       t->sum - (e->b->sum + e->b->bound) + tail + ENTRY_BYTES(e->in) + PATCH_BYTES <= 127;
 }
 
 static void add_fixup(struct emit *e, uint32_t block, bool byte)

@@ -131,7 +131,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 10 :
 			b->count_how == COUNT_DEAD_GPR ? 23 : 40;
 	if (b->entry_inline)
-		n += ENTRY_BYTES;
+		n += ENTRY_BYTES(in);
 	if (in->patchable)
 		n += 2 * PATCH_BYTES;
 	if (counting)
@@ -245,9 +245,17 @@ static unsigned entry_saved(const struct emit *e)
 	return XL_AT_START | XL_RCX_SAVED | (e->i386 ? XL_RDX_SAVED : 0);
 }
 
+/* A return leaves behind the translation's address where the program's stack ends; who uses what is
+ * there without having written it would not do the same in another run. */
+static bool restores_return(const struct xl_input *in, const struct block *b)
+{
+	return in->logged && !in->i386 && b->mark & MARK_RETURN;
+}
+
 static unsigned entry_length(const struct emit *e, uint32_t live)
 {
-	return SLOT_OP_BYTES(e->i386) * ((live >> RCX & 1) + (e->i386 && live >> RDX & 1));
+	return SLOT_OP_BYTES(e->i386) * ((live >> RCX & 1) + (e->i386 && live >> RDX & 1)) +
+	       (restores_return(e->in, e->b) ? RETURN_BYTES : 0);
 }
 
 static void emit_entry(struct emit *e, uint32_t live)
@@ -259,6 +267,11 @@ static void emit_entry(struct emit *e, uint32_t live)
 	if (pad) {		/* behind the entry's address: it is where a call returns to */
 		asm_map(e, 0, entry_saved(e));
 		asm_nops(e, pad);
+	}
+	if (restores_return(e->in, e->b)) {
+		asm_map(e, 0, entry_saved(e));
+		asm_lea_pc(e, RCX, e->b->pc);
+		asm_bytes(e, "\x48\x89\x4c\x24\xf8", 5);	/* mov [rsp - 8], rcx */
 	}
 	if (live >> RCX & 1) {
 		asm_map(e, 0, entry_saved(e));

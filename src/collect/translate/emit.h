@@ -26,7 +26,9 @@
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 
 #define JMP_ALWAYS	16		/* for asm_jump(); else a condition code */
-#define ENTRY_BYTES	18		/* restore rcx, restore rdx: at most */
+#define RETURN_BYTES	12		/* lea rcx, mov [rsp - 8], rcx */
+#define ENTRY_BYTES(in)	(18 + ((in)->logged ? RETURN_BYTES : 0))	/* restore rcx, restore rdx:
+							 * at most */
 #define PATCH_BYTES	8
 #define PREFIX_ADDR	0x67
 
