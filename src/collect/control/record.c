@@ -28,7 +28,7 @@ struct recorder {
 	size_t nfile, cap_file;
 	uint32_t nstream;
 	uint64_t drained;		/* bytes of the log, of those that are in its buffer */
-	bool written_end;
+	bool written_end, said_child;
 };
 
 void record_open(struct session *s)
@@ -319,15 +319,24 @@ void record_over(struct session *s, struct proc *p)
 		return;
 	if (!s->recorder->written_end)
 		drain(s, p, p->thread[0].block);
-	write_end(s, p, p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED, 0);
-	if (p->execed)
+	write_end(s, p, p->execing ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED, 0);
+	if (p->execing)
 		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is not "
 			"in the recording", p->pid);
+}
+
+void record_child(struct session *s, const struct proc *p)
+{
+	if (!s->recorder->said_child)
+		pm_warn(&s->spaces.warn, "process %u starts another one: only the first one is in "
+			"the recording", p->pid);
+	s->recorder->said_child = true;
 }
 
 void record_full(struct session *s, const struct proc *p, uint32_t block)
 {
 	drain(s, p, block);
+	session_block(s, block)->log_at = 0;
 	s->recorder->drained = 0;
 }
 

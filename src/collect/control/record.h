@@ -24,6 +24,7 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
  * the rest only up to here. */
 void record_drain_all(struct session *s);
 void record_over(struct session *s, struct proc *p);	/* @p has ended */
+void record_child(struct session *s, const struct proc *p);	/* ... has a child */
 void record_full(struct session *s, const struct proc *p, uint32_t block);	/* its log is */
 /* 1 + the number of file @link, of which [off, off + n) is mapped; 0: it cannot be recorded. */
 uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64_t n);

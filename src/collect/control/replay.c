@@ -53,6 +53,7 @@ static enum pm_status make_start(struct session *s, const struct rec_start *f,
 
 	*to = (struct rt_start){ .sp = f->sp, .pc = f->pc, .rax = f->rax, .rdx = f->rdx,
 				 .mask = f->mask, .brk = heap_of(f),
+				 .echo = s->opts->echo,
 				 .controller = (uint32_t)getpid(), .memory = (uint32_t)y->memory,
 				 .nmap = (uint32_t)f->nmap, .npart = (uint32_t)f->npart };
 	for (size_t i = 0; i < f->nmap; i++) {

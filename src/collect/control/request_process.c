@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "collect/consume/trace.h"
+#include "collect/control/record.h"
 #include "collect/control/requests.h"
 
 /* ---- a thread begins ------------------------------------------------------------------------- */
@@ -78,6 +79,9 @@ static uint32_t prepare_child(struct session *s, struct request *q, uint64_t ori
 {
 	struct proc *p = q->p, *c;
 	uint32_t bi;
+
+	if (s->recorder && p->stream)
+		record_child(s, p);
 
 	c = proc_new(s, q->user->space->i386, &bi);
 	if (!c)
@@ -185,8 +189,10 @@ void request_exec(struct session *s, struct request *q)
 	q->p->own_no_aslr = m->a[0];
 	if (s->opts->no_follow && q->p->parent)
 		return;
-	if (s->recorder)			/* only the first program is recorded */
+	if (s->recorder) {			/* only the first program is recorded */
+		q->p->execing = true;
 		return;
+	}
 	if (s->loaded) {
 		if (m->a[2] && !q->p->apart)
 			load_next(s, q);
@@ -197,6 +203,7 @@ void request_exec(struct session *s, struct request *q)
 
 void request_execfail(struct session *s, struct request *q)
 {
+	q->p->execing = false;
 	load_cancel(s, q->p->pid);
 	exec_unfollow(s, q->p, q->t->tid);
 }

@@ -88,6 +88,7 @@ struct proc {
 	size_t ntarget, cap_target;
 	uint64_t targets_lost;
 	uint32_t stream;		/* 1 + its number in a recording; 0: it is in none */
+	bool execing;			/* ... it is about to execute another program, unrecorded */
 	uint32_t recorded_pid;		/* of a replay: what it was; 0: this is none */
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart; /* its numbers, or its children's, may be another PID namespace's */

@@ -234,7 +234,7 @@ enum rt_op {
 			 * -> r[0] number of struct rt_range, in place of commands,
 			 * r[1] address of the vDSO */
 	/* Of a program that is recorded or replayed (record.c) */
-	RQ_LOG,		/* recorded: its log is full, and may begin anew; replayed: a[0] bytes of
+	RQ_LOG,		/* recorded: its log is full, and is to begin anew; replayed: a[0] bytes of
 			 * it have been used -> r[0] how many there are now, 0: no more */
 	RQ_LOG_FILE,	/* a[0] descriptor, a[1] offset, a[2] length: a file is about to be mapped,
 			 * a[3] 1: so that others see what is written
@@ -388,6 +388,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t log_at, log_end, nlogged;
 	uint64_t log_brk;		/* replayed: where the heap ends */
 	uint64_t call_check, call_length;	/* of the call that is being made: see record.c */
+	uint64_t log_mask;		/* replayed: app_mask, while a signal is given in spite of it */
 	uint32_t log_place;		/* a signal may be given where the thread leaves to */
 	uint32_t deferred;		/* signals wait for such a place */
 	uint32_t log_shares, pad8;	/* there is memory that children would share */
@@ -538,6 +539,7 @@ struct rt_start {
 	uint64_t sp, pc, rax, rdx, mask, brk;
 	uint32_t controller;		/* its pid */
 	uint32_t memory;		/* its descriptor of a file with contents of pages */
+	uint32_t echo, pad;		/* 1: what it writes to standard output and error is wanted */
 	uint32_t nmap, npart;
 	struct rt_start_map {
 		uint64_t lo, hi, off;

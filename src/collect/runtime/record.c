@@ -162,12 +162,9 @@ static void end_log(struct rt_block *b, u32 why, u64 more)
  * any more. */
 static struct rt_event *room(struct rt_block *b, u32 n)
 {
-	if (b->log_at + n > RT_LOG_SIZE) {
-		if (!rt_ask(b, RQ_LOG, b->log_at, 0, 0, 0)) {
-			b->logged = RT_LOG_OVER;
-			return 0;
-		}
-		b->log_at = 0;
+	if (b->log_at + n > RT_LOG_SIZE && !rt_ask(b, RQ_LOG, 0, 0, 0, 0)) {
+		b->logged = RT_LOG_OVER;
+		return 0;
 	}
 	return PTR((word)b + RT_LOG + b->log_at);
 }

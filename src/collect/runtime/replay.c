@@ -158,11 +158,92 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 	}
 }
 
+/* ---- what the program wrote to its standard output and error ---------------------------------- */
+static u8 output[256];			/* of a descriptor: 1, 2: it is that one's, or a copy; set when
+					 * the program begins */
+
+static void close_range_of(u64 from, u64 to)
+{
+	for (u64 fd = from; fd <= to && fd < NR_OF(output); fd++)
+		output[fd] = 0;
+}
+
+static void write_again(u32 to, u64 at, u64 n)
+{
+	char part[4096];
+
+	while (n) {
+		const u64 k = n < sizeof part ? n : sizeof part;
+
+		if (rt_get(part, at, k) || rt_sys(NR_write, to, part, k) <= 0)
+			return;
+		at += k;
+		n -= k;
+	}
+}
+
+static void write_buffers(u32 to, u64 at, u64 count, u64 n)
+{
+	u64 v[2];
+
+	for (u64 i = 0; i < count && n && !rt_get(v, at + 16 * i, 16); i++) {
+		const u64 k = v[1] < n ? v[1] : n;
+
+		write_again(to, v[0], k);
+		n -= k;
+	}
+}
+
+/* The call of @b had the result @r. */
+static void follow_output(struct rt_block *b, long r)
+{
+	const u64 fd = ARG0;
+	const u32 from = fd < NR_OF(output) ? output[fd] : 0;
+
+	if (r < 0)
+		return;
+	switch (b->syscall) {
+	case NR_write:
+		if (from)
+			write_again(from, ARG1, (u64)r);
+		break;
+	case NR_writev:
+		if (from)
+			write_buffers(from, ARG1, ARG2, (u64)r);
+		break;
+	case NR_close:
+		close_range_of(fd, fd);
+		break;
+	case NR_close_range:
+		if (!ARG2)
+			close_range_of(fd, ARG1);
+		break;
+	case NR_dup:
+	case NR_dup2:
+	case NR_dup3:
+		if ((u64)r < NR_OF(output))
+			output[r] = (u8)from;
+		break;
+	case NR_fcntl:
+		if ((ARG1 == 0 || ARG1 == 1030) && (u64)r < NR_OF(output))	/* F_DUPFD* */
+			output[r] = (u8)from;
+		break;
+	}
+}
+
+void rt_replay_echo(void)
+{
+	output[1] = 1;
+	output[2] = 2;
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 /* The signal of @e comes on the way out. */
 static void give_signal(struct rt_block *b, struct rt_event *e)
 {
 	b->log_place = 1;
+	b->log_mask = b->app_mask;
+	rt_record_mask(b, b->app_mask & ~SIG_BIT(e->nr));	/* sigsuspend() has let it in */
 	rt_signal_waits(b, e->nr, (const struct k_siginfo *)(e + 1));
 	used(b, e);
 	b->held = 1;
@@ -223,6 +304,7 @@ void rt_replay_call(struct rt_block *b)
 	used(b, e);
 	b->ctx.flags = (b->ctx.flags & ~(u64)ARITHMETIC) | (call.a[3] & ARITHMETIC);
 	b->ctx.gpr[R11] = call.a[3];
+	follow_output(b, (long)call.a[0]);
 	make(b, c, &call);
 	rt_trace_sysret(b);
 	if (is_signal_at(next_event(b), b->ctx.pc))
@@ -232,10 +314,11 @@ void rt_replay_call(struct rt_block *b)
 /* One that has not been asked for is somebody else's, who does not know of the recording. */
 int rt_replay_drops(struct rt_block *b)
 {
-	const int drops = !b->log_place;
-
+	if (!b->log_place)
+		return 1;
 	b->log_place = 0;
-	return drops;
+	rt_record_mask(b, b->log_mask);
+	return 0;
 }
 
 void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags)

@@ -79,6 +79,8 @@ u64 rt_replay_load(u64 *brk)
 	rt_boot_regs[0] = START->rax;
 	rt_boot_regs[1] = START->rdx;
 	*brk = START->brk;
+	if (START->echo)
+		rt_replay_echo();
 	rt_sys(NR_munmap, RT_LOAD, behind - RT_LOAD);
 	return pc;
 }

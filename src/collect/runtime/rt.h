@@ -254,6 +254,7 @@ int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc);
 void rt_replay_call(struct rt_block *b);
 int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
+void rt_replay_echo(void);	/* its standard output and error are wanted */
 void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags);
 /* Is the instruction at @pc one whose result is logged? Then it has been done. */
 int rt_logged_insn(struct rt_block *b, u64 pc);

@@ -29,7 +29,7 @@ static void do_personality(struct rt_block *b)
 }
 
 /* ---- threads and processes ------------------------------------------------------------------- */
-static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
+static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const word call[5])
 {
 	struct rt_sighand *own = 0;
 	const u32 origin = !(flags & CLONE_VM) ? BLK_FORKED : flags & CLONE_THREAD ? BLK_THREAD :
@@ -70,6 +70,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	c->links = b->links;
 	c->spin = b->spin;
 	c->sighand = b->sighand;
+	c->logged = b->logged ? RT_LOG_OVER : RT_LOG_NONE;
 	c->dispatch = 0;			/* the kernel clears it for threads and processes */
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
 		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));
@@ -87,7 +88,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	block_all();
 	if (origin == BLK_FORKED)
 		rt_ranges_lock(1);
-	r = rt_clone(nr, (word)ARG0, (word)ARG1, (word)ARG2, (word)ARG3, (word)ARG4, c);
+	r = rt_clone(nr, call[0], call[1], call[2], call[3], call[4], c);
 	if (origin == BLK_FORKED) {
 		rt_ranges_lock(0);
 		if (r >= 0)
@@ -102,6 +103,40 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	/* the child is gone, and its block may be somebody else's by now */
 	if (own && own != PTR(b->sighand) && (r < 0 || (flags & CLONE_VFORK)))
 		own->used = 0;
+}
+
+/* A child that would borrow the program's memory until it executes another one gets a copy, where
+ * nobody records what it does there. The call as it is made then; clone3()'s arguments into @to. */
+static long copy_vfork(struct rt_block *b, u64 flags, long nr, word call[5], u64 to[11])
+{
+	const u64 n = ARG1 < 11 * sizeof *to ? ARG1 : 11 * sizeof *to;
+
+	if (nr == NR_clone3) {
+		if (rt_get(to, ARG0, n))
+			return nr;
+		to[0] = flags;
+		call[0] = (word)to;
+		call[1] = (word)n;
+		return nr;
+	}
+	call[0] = (word)flags;
+	if (nr == NR_vfork)
+		call[1] = call[2] = call[3] = call[4] = 0;
+	return NR_clone;
+}
+
+static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
+{
+	const int borrows = rt_records(b) && (flags & CLONE_VM) && (flags & CLONE_VFORK);
+	word call[5] = { (word)ARG0, (word)ARG1, (word)ARG2, (word)ARG3, (word)ARG4 };
+	u64 arguments[11];
+
+	if (borrows) {
+		flags &= ~(u64)CLONE_VM;
+		nr = copy_vfork(b, nr == NR_vfork ? flags | 17 /* SIGCHLD */ : flags, nr, call,
+				arguments);
+	}
+	clone_as(b, flags, stack, nr, call);
 }
 
 static void do_clone3(struct rt_block *b)

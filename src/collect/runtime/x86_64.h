@@ -23,6 +23,11 @@ typedef u64 rt_count;
 #define NR_write 1
 #define NR_open 2
 #define NR_fstat 5
+#define NR_writev 20
+#define NR_dup 32
+#define NR_dup2 33
+#define NR_dup3 292
+#define NR_close_range 436
 #define NR_ioctl 16
 #define NR_msgrcv 70
 #define NR_getgroups 115
