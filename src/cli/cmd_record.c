@@ -37,6 +37,8 @@ int cmd_record(int argc, char **argv)
 		OPT_FLAG(0, "portable", &o.portable,
 			 "keep the program and its libraries, too: for another machine"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
+		OPT_FLAG(0, "fix-random", &o.fix_random,
+			 "AT_RANDOM bytes fixed, for comparable runs"),
 		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
 			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
 		OPT_FLAG(0, "no-cache", &o.no_cache, "neither use nor keep translations"),

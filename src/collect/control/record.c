@@ -356,44 +356,15 @@ uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64
 	return number;
 }
 
-static void say_end(char *to, size_t n, uint64_t why, uint64_t more)
-{
-	switch (why) {
-	case RT_END_CALL:
-		snprintf(to, n, "makes a system call that cannot be recorded yet (%s)",
-			 rec_call_name(more));
-		break;
-	case RT_END_IOCTL:
-		snprintf(to, n, "makes an ioctl() that is not known (0x%llx)",
-			 (unsigned long long)more);
-		break;
-	case RT_END_THREAD:
-		snprintf(to, n, "starts a thread, and threads cannot be recorded yet");
-		break;
-	case RT_END_FILE:
-		snprintf(to, n, "maps what is no file to read: a device, or to share what it writes");
-		break;
-	case RT_END_SIGNAL:
-		snprintf(to, n, "gets signal %u, and makes no system call",
-			 (unsigned)(more & 127));
-		break;
-	case RT_END_SHARED:
-		snprintf(to, n, "shares memory with a child");
-		break;
-	default:
-		snprintf(to, n, "does what cannot be recorded");
-		break;
-	}
-}
-
 void record_stop(struct session *s, const struct proc *p, uint32_t block, uint64_t why,
 		 uint64_t more)
 {
+	const struct rec_ended e = { .why = REC_STOPPED, .more = why << 32 | (uint32_t)more };
 	char what[160];
 
 	drain(s, p, block);
-	write_end(s, p, REC_STOPPED, why << 32 | (uint32_t)more);
-	say_end(what, sizeof what, why, more);
+	write_end(s, p, e.why, e.more);
+	rec_end_text(&e, what, sizeof what);
 	pm_warn(&s->spaces.warn, "the recording ends here: process %u %s", p->pid, what);
 }
 

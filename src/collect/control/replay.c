@@ -179,7 +179,7 @@ enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_er
 {
 	struct replayer *y = s->replayer;
 	const struct rec_ended e = rec_why(y->r, 0);
-	char differs[sizeof y->differs];
+	char differs[sizeof y->differs], what[160];
 	const bool over = y->over;
 
 	memcpy(differs, y->differs, sizeof differs);
@@ -201,6 +201,7 @@ enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_er
 	if (e.cut || e.why == REC_RUNNING)
 		return pm_fail_file(err, "the recording is cut off: it has been replayed up to its "
 				    "last complete event");
-	pm_warn(&s->spaces.warn, "the recording ends here; the program went on");
+	rec_end_text(&e, what, sizeof what);
+	pm_warn(&s->spaces.warn, "the recording ends here: the program %s", what);
 	return PM_OK;
 }

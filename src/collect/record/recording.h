@@ -50,9 +50,8 @@ enum rec_end {
 	REC_EXITED,			/* the process has ended */
 	REC_KILLED,			/* likewise, by a signal */
 	REC_EXECED,			/* it has executed another program */
-	REC_STOPPED,			/* what follows could not be recorded: 0x100 + enum
-					 * rt_log_end */
-	REC_LEFT,			/* the recording was ended before the process */
+	REC_STOPPED,			/* what follows could not be recorded; the number: enum
+					 * rt_log_end, shifted by 32, and what it says more */
 };
 
 struct rec_map {			/* what was mapped */
@@ -126,7 +125,9 @@ void rec_close(struct rec_reader *r);
 /* A check of all bytes of @fd; false: it cannot be read. */
 bool rec_check_file(int fd, uint64_t size, uint64_t *check);
 
-/* ---- call_names.c ---------------------------------------------------------------------------- */
+/* ---- rec_text.c ------------------------------------------------------------------------------ */
 const char *rec_call_name(uint64_t nr);		/* of a system call */
+/* What the process does where its recording ends: "executes another program". */
+void rec_end_text(const struct rec_ended *e, char *to, size_t n);
 
 #endif

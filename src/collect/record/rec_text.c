@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "collect/record/recording.h"
+
+#define CALL(nr, name, ...) [nr] = #name,
+static const char *const names[] = {
+#include "collect/runtime/calls.inc"
+};
+#undef CALL
+
+const char *rec_call_name(uint64_t nr)
+{
+	return nr < NR(names) && names[nr] ? names[nr] : "one that is not in the table";
+}
+
+static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
+{
+	switch (why) {
+	case RT_END_CALL:
+		snprintf(to, n, "makes a system call that cannot be recorded yet (%s)",
+			 rec_call_name(more));
+		break;
+	case RT_END_IOCTL:
+		snprintf(to, n, "makes an ioctl() that is not known (0x%x)", more);
+		break;
+	case RT_END_THREAD:
+		snprintf(to, n, "starts a thread, and threads cannot be recorded yet");
+		break;
+	case RT_END_FILE:
+		snprintf(to, n, "maps a device, or a file to share what it writes there");
+		break;
+	case RT_END_SIGNAL:
+		snprintf(to, n, "gets a signal, and makes no system call where it could be given");
+		break;
+	case RT_END_SHARED:
+		snprintf(to, n, "shares memory with a child");
+		break;
+	default:
+		snprintf(to, n, "does what cannot be recorded");
+		break;
+	}
+}
+
+void rec_end_text(const struct rec_ended *e, char *to, size_t n)
+{
+	switch (e->why) {
+	case REC_STOPPED:
+		stopped_text((uint32_t)(e->more >> 32), (uint32_t)e->more, to, n);
+		break;
+	case REC_EXECED:
+		snprintf(to, n, "executes another program");
+		break;
+	case REC_KILLED:
+		snprintf(to, n, "is killed by signal %d", e->signal);
+		break;
+	default:
+		snprintf(to, n, "ends");
+		break;
+	}
+}

@@ -1,0 +1,30 @@
+# Recordings that are none, of another version, cut, damaged; files that have changed.
+$ cp /bin/true t; cp "$PROGRAMS/exits" e; pugmark record -o r.pugrec -- ./e 7
+> about to end: 7
+> atexit
+? 7
+$ echo hello > x; pugmark replay x
+! pugmark: x:0x0: not a recording
+? 1
+$ : > x; pugmark replay x; pugmark replay not-there; pugmark replay
+! pugmark: x:0x0: not a recording
+! pugmark: not-there: cannot open: No such file or directory
+! pugmark: expected one recording (see `pugmark replay --help`)
+? 2
+$ cp r.pugrec x; printf '\7' | dd of=x bs=1 seek=8 conv=notrunc 2>/dev/null; pugmark replay x
+! pugmark: x:0x8: a recording of version 7; this pugmark replays version 1
+? 1
+# Cut at many places: it replays up to there and says so, or says what is missing.
+$ size=$(wc -c < r.pugrec); for n in $(seq 0 997 $size) $(seq $((size - 90)) 9 $((size - 1))); do head -c $n r.pugrec > x; timeout 20 pugmark replay -q --no-output x 2>&1 | sed 's/^pugmark: x:\(0x[0-9a-f]*:\)* //; s/expected .*/short/'; done | sort | uniq -c | sed 's/^ *[0-9]* //'
+> not a recording
+> the recording ends before the program began
+> the recording is cut off: it has been replayed up to its last complete event
+# Damaged.
+$ cp r.pugrec x; printf 'XXXX' | dd of=x bs=1 seek=$(($(grep -abo chnk r.pugrec | tail -n 2 | head -n 1 | cut -d: -f1) + 60)) conv=notrunc 2>/dev/null; pugmark replay -q --no-output x
+! pugmark: x: the recording is damaged: it has been replayed up to where it is
+? 1
+# The program has changed.
+$ printf x >> e; pugmark replay r.pugrec 2>&1 | sed "s,'.*/e','e',"
+> pugmark: r.pugrec: the recorded program had mapped 'e', which has changed since (`pugmark record --portable` keeps it)
+$ rm e; pugmark replay r.pugrec 2>&1 | sed "s,'.*/e','e',"
+> pugmark: r.pugrec: the recorded program had mapped 'e', which cannot be opened: No such file or directory

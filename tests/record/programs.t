@@ -1,0 +1,18 @@
+# Real programs, recorded and replayed: without the files that they read, in another environment, with and without a
+# trace. What they print again is what they printed, and registers are compared at every system call.
+# needs: gzip perl sqlite3 xz awk
+# timeout: 120
+$ seq 1 60000 > numbers.in; "$TESTS/record/again" gzip -9 -c numbers.in
+> status 0, 240 lines again
+$ "$TESTS/record/again" xz -c numbers.in
+> status 0, 52 lines again
+$ "$TESTS/record/again" awk '{ n += $1 } END { srand(); print n, rand(), ENVIRON["HOME"] }' numbers.in
+> status 0, 1 lines again
+$ "$TESTS/record/again" perl -e 'print time, " $$ ", rand(), "\n"; open(F, "numbers.in"); @a = <F>; print scalar(@a), "\n"; exit 3'
+> status 3, 2 lines again
+$ "$TESTS/record/again" sqlite3 t.db 'create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c limit 20000) insert into t select x, random() from c; create index i on t(b); select count(*), min(b), datetime() from t;'
+> status 0, 1 lines again
+$ "$TESTS/record/again" /usr/bin/sh -c 'echo $$; read a < numbers.in; echo $a > f; cat=$(($a + 1)); echo $cat; ulimit -n; umask; cd /; pwd'
+> status 0, 5 lines again
+$ "$TESTS/record/again" sort -r numbers.in
+> status 0, 60000 lines again
