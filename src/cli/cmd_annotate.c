@@ -4,6 +4,7 @@
 #include "analyse/sims.h"
 #include "analyse/stored.h"
 #include "cli/results.h"
+#include "cli/replayed.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
 
@@ -82,6 +83,6 @@ int cmd_annotate(int argc, char **argv)
 	for (unsigned i = 0; i < sims.n && !s; i++)
 		s = pm_sink_add(p, sims.v[i], pm_sims, &err);
 	if (!s)
-		s = pm_trace_open(argv[0], format, &src, &which, &err);
+		s = replayed_open(argv[0], format, &src, &which, &err);
 	return results_run(&o, s, p, &src, which, src.facts, "Annotated code", argv[0], &err);
 }

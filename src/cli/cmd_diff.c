@@ -8,6 +8,7 @@
 #include "analyse/tree_read.h"
 #include "analyse/tree_sink.h"
 #include "base/json.h"
+#include "cli/replayed.h"
 #include "cli/traces.h"
 #include "report/diff_report.h"
 #include "report/out.h"
@@ -96,7 +97,7 @@ static enum pm_status make_tree(struct diff_files *f, unsigned i, struct pm_err 
 {
 	const struct pm_format *which = NULL;
 	struct pm_source src = { 0 };
-	enum pm_status s = pm_trace_open(f->path[i], f->traces.format[i], &src, &which, err);
+	enum pm_status s = replayed_open(f->path[i], f->traces.format[i], &src, &which, err);
 	void *sink;
 
 	if (s)

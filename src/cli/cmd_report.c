@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "cli/manners.h"
 #include "cli/results.h"
+#include "cli/replayed.h"
 #include "cli/traces.h"
 #include "collect/control/process.h"
 #include "report/result_view.h"
@@ -40,7 +41,7 @@ static int page_of_trace(const char *file, const char *format, struct results *o
 	struct pm_source src = { 0 };
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = pm_pipeline_new();
-	enum pm_status s = pm_trace_open(file, format, &src, &which, &err);
+	enum pm_status s = replayed_open(file, format, &src, &which, &err);
 	uint32_t facts = 0;
 
 	pm_pipeline_threads(p, PM_THREADS_AUTO);

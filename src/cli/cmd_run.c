@@ -382,6 +382,7 @@ int cmd_replay(int argc, char **argv)
 	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
 		pm_opt_usage(used_help, "--cache-limit expects a size, not '%s'", cache_limit);
 	o.echo = !silent;
+	t.silent = silent;
 	if (rec_open(argv[0], &o.replay, &err) != PM_OK)
 		return traces_fail(&err);
 	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;

@@ -6,6 +6,7 @@
 #include "analyse/insn_mix.h"
 #include "analyse/sims.h"
 #include "cli/results.h"
+#include "cli/replayed.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
 
@@ -101,7 +102,7 @@ int cmd_sim(int argc, char **argv)
 	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))
 		pm_opt_usage(&help, "no simulator given; try --usual");
 	if (!s)
-		s = pm_trace_open(argv[0], format, &src, &which, &err);
+		s = replayed_open(argv[0], format, &src, &which, &err);
 	if (!s && usual)
 		s = traces_add_usual(p, src.facts, &err);
 	if (!s)
@@ -141,7 +142,7 @@ int cmd_mix(int argc, char **argv)
 	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	s = pm_sink_add(p, pm_sim_insns.name, pm_sims, &err);
 	if (!s)
-		s = pm_trace_open(argv[0], format, &src, &which, &err);
+		s = replayed_open(argv[0], format, &src, &which, &err);
 	if (!s && src.facts & PM_HAS_UOPS && !(src.facts & PM_HAS_BYTES))
 		s = pm_fail_file(&err, "%s hold micro-ops, not instructions; `pugmark uop-mix` "
 				       "counts these", which->plural);

@@ -7,6 +7,7 @@
 
 #include "base/temp.h"
 #include "cli/duckdb.h"
+#include "cli/replayed.h"
 #include "cli/traces.h"
 #include "report/out.h"
 
@@ -69,7 +70,7 @@ static enum pm_status make_table(const char *path, const char *format, int *fd, 
 	enum pm_status s;
 	char to[64];
 
-	if (pm_trace_open(path, format, &src, &which, err) != PM_OK)
+	if (replayed_open(path, format, &src, &which, err) != PM_OK)
 		return PM_ERR;
 	*fd = pm_temp_file(err);
 	if (*fd < 0) {

@@ -43,7 +43,7 @@ const char *run_trace_wrong(const struct run_trace *t)
 	    (t->stop_at && !pm_point_parse(t->stop_at, &p)))
 		return "--start-at and --stop-at want a function, 0xADDRESS, a number of "
 		       "instructions or SIGNAME";
-	if (run_trace_wanted(t) && run_trace_to_file(t) && !strcmp(t->out, "-"))
+	if (run_trace_wanted(t) && run_trace_to_file(t) && !t->silent && !strcmp(t->out, "-"))
 		return "-o - would mix the trace with what the program prints; a FIFO or bash's "
 		       "-o >(pugmark sim ... -) does not";
 	if (t->every && t->length > t->every)

@@ -12,6 +12,7 @@ struct run_trace {
 	bool branch, exec, count, dump, discard;
 	const char *cache;		/* line size, "": 64; NULL: no cache trace */
 	bool usual;
+	bool silent;			/* the program prints nothing */
 	const char *lcov, *cobertura, *drcov;	/* coverage, there; NULL: not wanted */
 	const char *out, *format;
 	struct pm_opt_list sinks, sims;

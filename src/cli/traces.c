@@ -5,6 +5,7 @@
 
 #include "analyse/sims.h"
 #include "cli/manners.h"
+#include "cli/replayed.h"
 #include "cli/traces.h"
 #include "report/out.h"
 #include "trace/sinks.h"
@@ -21,7 +22,7 @@ int traces_open(const char *path, const char *format, struct pm_source *src,
 {
 	struct pm_err err = { 0 };
 
-	if (pm_trace_open(path, format, src, which, &err) != PM_OK)
+	if (replayed_open(path, format, src, which, &err) != PM_OK)
 		return traces_fail(&err);
 	manners_tell("%s: %s%s", path, (*which)->plural, format ? "" : ", by its content");
 	return 0;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* replayed.h - a recording in place of a trace
+ *
+ * Errors     of the replay itself are said by who replays, another process; its trace ends then. */
+#ifndef PM_CLI_REPLAYED_H
+#define PM_CLI_REPLAYED_H
+
+#include "trace/format.h"
+
+/* pm_trace_open(), which also takes recordings. */
+enum pm_status replayed_open(const char *path, const char *format, struct pm_source *src,
+			     const struct pm_format **which, struct pm_err *err);
+
+#endif
