@@ -7,3 +7,19 @@ $ "$TESTS/record/again" perl -e '$SIG{ALRM} = sub { print "alarm\n" }; alarm 1; 
 > status 0, 5 lines again
 $ "$TESTS/record/again" "$PROGRAMS/exits" segv 2>&1 | grep again
 > status 139, 1 lines again
+# A program that waits for a signal without a system call.
+$ cat > w.c <<'end'
++ #include <signal.h>
++ #include <stdio.h>
++ #include <unistd.h>
++ static volatile int got;
++ static void handler(int sig) { got = sig; }
++ int main(void) { signal(SIGALRM, handler); puts("begin"); fflush(stdout); alarm(1); while (!got); printf("got %d\n", got); return 0; }
++ end
+$ gcc -o w w.c && timeout 20 pugmark record -o r.pugrec -- ./w 2>&1 | sed 's/process [0-9]*/process N/'
+> begin
+> pugmark: the recording ends here: process N gets a signal, and makes no system call where it could be given
+> got 14
+$ timeout 20 pugmark replay -q r.pugrec
+> begin
+! pugmark: the recording ends here: the program gets a signal, and makes no system call where it could be given

@@ -2,10 +2,12 @@
 /* record.c - what a recorded process logs goes into the recording */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,6 +31,8 @@ struct recorder {
 	uint32_t nstream;
 	uint64_t drained;		/* bytes of the log, of those that are in its buffer */
 	bool written_end, said_child;
+	uint64_t nlogged;		/* since when so many events have been logged */
+	double since;
 };
 
 void record_open(struct session *s)
@@ -298,12 +302,33 @@ static struct proc *recorded(struct session *s)
 	return NULL;
 }
 
+#define PATIENCE 2.0	/* seconds that a signal may wait for a system call */
+
+/* A program may wait for a signal that waits for a system call. */
+static void hurry(struct session *s, const struct proc *p, const struct rt_block *b)
+{
+	struct recorder *r = s->recorder;
+	siginfo_t info = { .si_signo = SIGTRAP, .si_code = SI_QUEUE };
+
+	if (!b->deferred || b->nlogged != r->nlogged || !r->since) {
+		r->nlogged = b->nlogged;
+		r->since = session_now();
+	} else if (session_now() > r->since + PATIENCE) {
+		r->since = session_now();
+		info.si_pid = getpid();
+		info.si_int = RT_LOG_GIVE_UP;
+		syscall(SYS_rt_tgsigqueueinfo, p->pid, p->pid, SIGTRAP, &info);
+	}
+}
+
 void record_drain_all(struct session *s)
 {
 	const struct proc *p = recorded(s);
 
-	if (p && !s->recorder->written_end)
-		drain(s, p, p->thread[0].block);
+	if (!p || s->recorder->written_end)
+		return;
+	drain(s, p, p->thread[0].block);
+	hurry(s, p, session_block(s, p->thread[0].block));
 }
 
 static void write_end(struct session *s, const struct proc *p, enum rec_end why, uint64_t more)

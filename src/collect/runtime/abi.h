@@ -417,6 +417,9 @@ struct rt_event {
 #define RT_DATA_MAX 0x8000		/* bytes of one RT_E_DATA */
 #define RT_EVENT_MAX (sizeof(struct rt_event) + RT_DATA_MAX)
 
+/* si_int of a SIGTRAP by which the controller says that signals have waited too long. */
+#define RT_LOG_GIVE_UP 0x70756721u
+
 /* Instructions whose results no other run repeats. */
 enum rt_odd_insn { RT_I_NONE, RT_I_RDTSC, RT_I_RDTSCP, RT_I_RDRAND, RT_I_RDSEED, RT_I_CPUID,
 		   RT_I_XGETBV, RT_I_RDPID };

@@ -408,11 +408,28 @@ void rt_record_end(struct rt_block *b)
 int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		     struct k_ucontext *uc)
 {
-	if (b->log_place)
+	if (b->log_place && UC_PC(uc) >= (word)rt_image_start && UC_PC(uc) < (word)rt_image_end)
 		return 0;
 	rt_signal_waits(b, sig, info);
 	b->deferred = 1;
 	uc->sigmask = ~SYNC_SIGS;
+	return 1;
+}
+
+int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+		       struct k_ucontext *uc)
+{
+	u32 value;
+
+	rt_memcpy(&value, info->rest, sizeof value);
+	if (sig != SIGTRAP || info->code != -1 /* SI_QUEUE */ || value != RT_LOG_GIVE_UP)
+		return 0;
+	if (!b->deferred || (UC_PC(uc) >= (word)rt_image_start && UC_PC(uc) < (word)rt_image_end))
+		return 1;			/* it will be said again */
+	b->deferred = 0;
+	end_log(b, RT_END_SIGNAL, b->waiting[0].sig);
+	rt_flush_pending(b);
+	uc->sigmask = b->real_mask;
 	return 1;
 }
 

@@ -307,8 +307,11 @@ void rt_replay_call(struct rt_block *b)
 	follow_output(b, (long)call.a[0]);
 	make(b, c, &call);
 	rt_trace_sysret(b);
-	if (is_signal_at(next_event(b), b->ctx.pc))
-		give_signal(b, next_event(b));
+	e = next_event(b);
+	if (!e)				/* how far it ran from here nobody knows */
+		log_is_over(b);
+	if (is_signal_at(e, b->ctx.pc))
+		give_signal(b, e);
 }
 
 /* One that has not been asked for is somebody else's, who does not know of the recording. */
@@ -332,4 +335,6 @@ void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags)
 	rt_memcpy(v, e->a + 1, 4 * sizeof *v);
 	*flags = e->a[5];
 	used(b, e);
+	if (!next_event(b))
+		log_is_over(b);
 }

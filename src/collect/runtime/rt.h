@@ -252,6 +252,10 @@ void rt_record_end(struct rt_block *b);
 int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		     struct k_ucontext *uc);
 void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc);
+/* Is it the controller's, because those that wait have waited too long? Then they come, and
+ * nothing more is recorded. */
+int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+		       struct k_ucontext *uc);
 void rt_replay_call(struct rt_block *b);
 int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
 void rt_replay_echo(void);	/* its standard output and error are wanted */
@@ -271,6 +275,8 @@ static inline int rt_record_defers(struct rt_block *b, u32 sig, const struct k_s
 				   struct k_ucontext *uc) { return 0; }
 static inline void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				    u64 pc) { }
+static inline int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
+				     struct k_ucontext *uc) { return 0; }
 static inline void rt_replay_call(struct rt_block *b) { }
 static inline int rt_replay_drops(struct rt_block *b) { return 0; }
 static inline int rt_logged_insn(struct rt_block *b, u64 pc) { return 0; }

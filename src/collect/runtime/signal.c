@@ -477,6 +477,8 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	    rt_image_page_in(info->addr))
 		return;
 #endif
+	if (rt_records(b) && rt_record_gives_up(b, a.sig, info, uc))
+		return;
 	if (in_place(b, &a) || in_window(b, &a) || rt_steps_to_head(b, uc, a.stepped))
 		return;
 	a.eflags = UC_FLAGS(uc);
