@@ -16,9 +16,9 @@ static const struct pm_opt_help help = {
 	"would not\n"
 	"repeat. From the recording `pugmark replay` runs it again as often as wanted, and makes "
 	"every trace,\n"
-	"profile and report. One process with one thread is recorded; where it does what cannot be "
-	"recorded yet,\n"
-	"a line says so, the recording ends there, and the program goes on.",
+	"profile and report. The processes that it starts are recorded, too. Where one does what "
+	"cannot be recorded\n"
+	"yet, such as starting a thread, a line says so, its recording ends there, and it goes on.",
 	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
 	"  pugmark replay gz.pugrec                 what it executed\n"
 	"  pugmark record --portable -o x.pugrec -- ./prog    for another machine\n\n"
@@ -35,7 +35,8 @@ int cmd_record(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_STR('o', "output", &o.record, "FILE", "the recording"),
 		OPT_FLAG(0, "portable", &o.portable,
-			 "keep the program and its libraries, too: for another machine"),
+			 "keep the system's programs and libraries, too: for another machine"),
+		OPT_FLAG(0, "lean", &o.lean, "keep no programs and libraries, but checks of them"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
 		OPT_FLAG(0, "fix-random", &o.fix_random,
 			 "AT_RANDOM bytes fixed, for comparable runs"),
@@ -48,6 +49,8 @@ int cmd_record(int argc, char **argv)
 	pm_guard_last(PM_GUARD_COMMAND, run_say_death, NULL);
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
 		pm_opt_usage(&help, "no program given");
+	if (o.portable && o.lean)
+		pm_opt_usage(&help, "--portable and --lean exclude each other");
 	if (!o.record)
 		pm_opt_usage(&help, "-o FILE is missing: where the recording goes");
 	o.argv = argv;

@@ -1,5 +1,5 @@
 # Recordings that are none, of another version, cut, damaged; files that have changed.
-$ cp /bin/true t; cp "$PROGRAMS/exits" e; pugmark record -o r.pugrec -- ./e 7
+$ cp /bin/true t; cp "$PROGRAMS/exits" e; pugmark record --lean -o r.pugrec -- ./e 7
 > about to end: 7
 > atexit
 ? 7

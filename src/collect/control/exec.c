@@ -61,6 +61,7 @@ static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 		p->parent = old->parent;
 		p->is_child = old->is_child;
 		p->apart = old->apart;
+		p->from = old->log.over ? 0 : old->stream;
 		old->execed = true;
 		proc_finish(s, old);
 	} else if (s->opts->follow_only && (pid_t)pid != s->root) {
@@ -95,7 +96,7 @@ static void note_maps(struct session *s, uint32_t i, uint32_t pid)
 void program_begins(struct session *s, struct proc *p, uint32_t bi)
 {
 	struct rt_block *b = session_block(s, bi);
-	const uint32_t pid = p->recorded_pid ? p->recorded_pid : p->pid;
+	const uint32_t pid = proc_name(p);
 
 	__atomic_store_n(&b->seen_pid, pid, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->seen_tid, pid, __ATOMIC_RELAXED);
@@ -154,14 +155,16 @@ struct proc *load_recorded(struct session *s, const struct rt_start *start, cons
 		snprintf(why, n, "too many processes at once");
 		return NULL;
 	}
+	p->user.program = program;
+	session_block(s, bi)->links = space_links_at(p->user.space);
+	session_block(s, bi)->logged = RT_LOG_REPLAY;
+	if (!start)
+		return p;
 	p->loading = pm_arena_alloc(&s->spaces.mem, sizeof *p->loading);
 	if (!loader_make_replay(s, start, bi, p->user.space, p->loading, why, n)) {
 		proc_discard(s, p, bi);
 		return NULL;
 	}
-	p->user.program = program;
-	session_block(s, bi)->links = space_links_at(p->user.space);
-	session_block(s, bi)->logged = RT_LOG_REPLAY;
 	return p;
 }
 

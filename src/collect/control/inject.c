@@ -259,6 +259,7 @@ static bool call_at_exec(pid_t pid, const struct user_regs_struct *regs, uint32_
 struct injected {
 	pid_t pid;
 	const struct user_regs_struct *regs;
+	uint64_t mask;			/* signals that the program blocks */
 	uint64_t caller;		/* attached: address of a syscall instruction; 0: it stands
 					 * at its exec stop */
 };
@@ -527,7 +528,7 @@ static bool inject_stopped(struct session *s, const struct injected *t, uint64_t
 		snprintf(why, n, "32-bit programs cannot be recorded yet");
 		return false;
 	}
-	if (s->recorder && !record_begin(s, pid, block, &regs, why, n))
+	if (s->recorder && !record_begin(s, pid, block, &regs, t->mask, why, n))
 		return false;
 	boot.persona = session_persona(s, block) | READ_IMPLIES_EXEC;
 
@@ -568,7 +569,7 @@ bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint
 		return false;
 	}
 	*entry = regs.rip;
-	ok = inject_stopped(s, &(struct injected){ .pid = pid, .regs = &regs }, regs.rsp - 512,
+	ok = inject_stopped(s, &(struct injected){ .pid = pid, .regs = &regs, .mask = mask }, regs.rsp - 512,
 			    block, sp, why, n);
 	ptrace(PTRACE_SETSIGMASK_, pid, 8, &mask);
 	return ok;

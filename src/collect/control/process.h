@@ -39,7 +39,8 @@ struct pm_run_opts {
 	bool fix_random;		/* AT_RANDOM bytes fixed, for comparable runs */
 	bool no_vdso;			/* the program does not find the kernel's vDSO */
 	const char *record;		/* the recording to make; implies no_vdso; NULL: none */
-	bool portable;			/* ... which keeps programs and libraries, too */
+	bool portable, lean;		/* ... which keeps all programs and libraries, or none:
+					 * else those that are not the system's */
 	struct rec_reader *replay;	/* the recording to run in place of a program; NULL: none */
 	bool echo;			/* ... what it wrote to its terminal is written again */
 	enum xl_kind kind;

@@ -29,10 +29,6 @@ struct recorder {
 	struct known_file *file;
 	size_t nfile, cap_file;
 	uint32_t nstream;
-	uint64_t drained;		/* bytes of the log, of those that are in its buffer */
-	bool written_end, said_child;
-	uint64_t nlogged;		/* since when so many events have been logged */
-	double since;
 };
 
 void record_open(struct session *s)
@@ -51,13 +47,26 @@ static bool is_elf(int fd)
 	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
 }
 
-/* 1 + its number; 0: it cannot be read. Programs and libraries are not kept, unless that is asked
- * for: there are checks of them. */
+/* Programs and libraries of the system stay as they are for a while, and are many. */
+static bool is_systems(const char *path)
+{
+	static const char *const dirs[] = { "/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/nix/",
+		"/gnu/" };
+
+	for (size_t i = 0; i < NR(dirs); i++)
+		if (!strncmp(path, dirs[i], strlen(dirs[i])))
+			return strncmp(path, "/usr/local/", 11);
+	return false;
+}
+
+/* 1 + its number; 0: it cannot be read. */
 static uint32_t add_file(struct session *s, int fd, const struct stat *st, const char *path)
 {
 	struct recorder *r = s->recorder;
+	const bool elf = is_elf(fd);
 	struct known_file k = { st->st_dev, st->st_ino, st->st_size, st->st_ctim,
-				s->opts->portable || !is_elf(fd) };
+				s->opts->portable || !elf ||
+				(!s->opts->lean && !is_systems(path)) };
 	struct rec_file f = { path, (uint64_t)st->st_size, 0, k.kept };
 
 	for (size_t i = 0; i < r->nfile; i++)
@@ -66,7 +75,7 @@ static uint32_t add_file(struct session *s, int fd, const struct stat *st, const
 		    r->file[i].changed.tv_sec == k.changed.tv_sec &&
 		    r->file[i].changed.tv_nsec == k.changed.tv_nsec)
 			return (uint32_t)i + 1;
-	if (!k.kept && !rec_check_file(fd, f.size, &f.check))
+	if (elf && !rec_check_file(fd, f.size, &f.check))
 		return 0;
 	rec_file(r->w, (uint32_t)r->nfile, &f);
 	pm_grow(r->file, r->nfile, r->cap_file);
@@ -225,9 +234,9 @@ static const char *const *read_argv(pid_t pid, struct pm_arena *mem)
 	return argv;
 }
 
-static void read_signals(pid_t pid, struct rec_start *to)
+static uint64_t read_ignored(pid_t pid)
 {
-	unsigned long long blocked = 0, ignored = 0;
+	unsigned long long ignored = 0;
 	char path[64], line[256];
 	FILE *f;
 
@@ -237,22 +246,24 @@ static void read_signals(pid_t pid, struct rec_start *to)
 		sscanf(line, "SigIgn: %llx", &ignored);
 	if (f)
 		fclose(f);
-	to->mask = blocked;
-	to->ignored = ignored;
+	return ignored;
 }
 
 bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct user_regs_struct *regs,
-		  char *why, size_t n)
+		  uint64_t mask, char *why, size_t n)
 {
 	struct beginning b = { .s = s, .pid = pid };
 	struct proc *p = s->proc[s->block_proc[block] - 1];
 	struct rec_start start = { .pid = (uint32_t)pid, .parent = p->parent, .sp = regs->rsp,
-				   .pc = regs->rip, .rax = regs->rax, .rdx = regs->rdx };
+				   .pc = regs->rip, .rax = regs->rax, .rdx = regs->rdx,
+				   .mask = mask, .ignored = read_ignored(pid), .from = p->from };
 	struct maps all = { 0 };
 	bool ok;
 
-	if (s->recorder->nstream)
-		return true;			/* not the first one */
+	if (s->recorder->nstream && !p->from) {		/* its recording is over already */
+		session_block(s, block)->logged = RT_LOG_OVER;
+		return true;
+	}
 	ok = maps_read(pid, &all);
 	for (size_t i = 0; ok && i < all.n; i++) {
 		if (is_kernels(&all.v[i]))
@@ -262,7 +273,6 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 			snprintf(why, n, "'%s' is mapped, and cannot be read", all.v[i].path);
 	}
 	if (ok) {
-		read_signals(pid, &start);
 		start.program = p->user.program ? p->user.program : "?";
 		start.argv = read_argv(pid, &b.mem);
 		start.map = b.map;
@@ -281,40 +291,30 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
-static void drain(struct session *s, const struct proc *p, uint32_t block)
+static void drain(struct session *s, struct proc *p, uint32_t block)
 {
-	struct recorder *r = s->recorder;
 	const struct rt_block *b = session_block(s, block);
 	const uint64_t at = __atomic_load_n(&b->log_at, __ATOMIC_ACQUIRE);
 
-	if (at > RT_LOG_SIZE || at <= r->drained)
+	if (p->log.over || at > RT_LOG_SIZE || at <= p->log.drained)
 		return;
-	rec_log(r->w, p->stream - 1, (const uint8_t *)b + RT_LOG + r->drained,
-		(size_t)(at - r->drained));
-	r->drained = at;
-}
-
-static struct proc *recorded(struct session *s)
-{
-	for (size_t i = 0; i < s->nproc; i++)
-		if (s->proc[i]->stream && !s->proc[i]->gone && s->proc[i]->nthread)
-			return s->proc[i];
-	return NULL;
+	rec_log(s->recorder->w, p->stream - 1, (const uint8_t *)b + RT_LOG + p->log.drained,
+		(size_t)(at - p->log.drained));
+	p->log.drained = at;
 }
 
 #define PATIENCE 2.0	/* seconds that a signal may wait for a system call */
 
 /* A program may wait for a signal that waits for a system call. */
-static void hurry(struct session *s, const struct proc *p, const struct rt_block *b)
+static void hurry(struct proc *p, const struct rt_block *b)
 {
-	struct recorder *r = s->recorder;
 	siginfo_t info = { .si_signo = SIGTRAP, .si_code = SI_QUEUE };
 
-	if (!b->deferred || b->nlogged != r->nlogged || !r->since) {
-		r->nlogged = b->nlogged;
-		r->since = session_now();
-	} else if (session_now() > r->since + PATIENCE) {
-		r->since = session_now();
+	if (!b->deferred || b->nlogged != p->log.nlogged || p->log.since <= 0) {
+		p->log.nlogged = b->nlogged;
+		p->log.since = session_now();
+	} else if (session_now() > p->log.since + PATIENCE) {
+		p->log.since = session_now();
 		info.si_pid = getpid();
 		info.si_int = RT_LOG_GIVE_UP;
 		syscall(SYS_rt_tgsigqueueinfo, p->pid, p->pid, SIGTRAP, &info);
@@ -323,46 +323,54 @@ static void hurry(struct session *s, const struct proc *p, const struct rt_block
 
 void record_drain_all(struct session *s)
 {
-	const struct proc *p = recorded(s);
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct proc *p = s->proc[i];
 
-	if (!p || s->recorder->written_end)
-		return;
-	drain(s, p, p->thread[0].block);
-	hurry(s, p, session_block(s, p->thread[0].block));
+		if (!p->stream || p->gone || p->log.over || !p->nthread || !p->pid)
+			continue;
+		drain(s, p, p->thread[0].block);
+		hurry(p, session_block(s, p->thread[0].block));
+	}
 }
 
-static void write_end(struct session *s, const struct proc *p, enum rec_end why, uint64_t more)
+static void write_end(struct session *s, struct proc *p, enum rec_end why, uint64_t more)
 {
-	if (!s->recorder->written_end)
+	if (!p->log.over)
 		rec_end(s->recorder->w, p->stream - 1, why, more, p->status, p->signal);
-	s->recorder->written_end = true;
+	p->log.over = true;
 }
 
 void record_over(struct session *s, struct proc *p)
 {
+	const bool lost = p->execing && !p->execed;
+
 	if (!s->recorder || !p->stream)
 		return;
-	if (!s->recorder->written_end)
-		drain(s, p, p->thread[0].block);
-	write_end(s, p, p->execing ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED, 0);
-	if (p->execing)
+	if (lost && !p->log.over)
 		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is not "
 			"in the recording", p->pid);
+	drain(s, p, p->thread[0].block);
+	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED, 0);
 }
 
-void record_child(struct session *s, const struct proc *p)
+uint32_t record_child(struct session *s, struct proc *p, struct proc *child)
 {
-	if (!s->recorder->said_child)
-		pm_warn(&s->spaces.warn, "process %u starts another one: only the first one is in "
-			"the recording", p->pid);
-	s->recorder->said_child = true;
+	const char *const none[] = { NULL };
+	const struct rec_start start = { .parent = p->pid, .from = p->stream, .program = "",
+					 .argv = none };
+
+	if (!p->stream || p->log.over)
+		return 0;
+	rec_start(s->recorder->w, s->recorder->nstream, &start);
+	child->stream = ++s->recorder->nstream;
+	return child->stream;
 }
 
-void record_full(struct session *s, const struct proc *p, uint32_t block)
+void record_full(struct session *s, struct proc *p, uint32_t block)
 {
 	drain(s, p, block);
 	session_block(s, block)->log_at = 0;
-	s->recorder->drained = 0;
+	p->log.drained = 0;
 }
 
 uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64_t n)
@@ -381,7 +389,7 @@ uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64
 	return number;
 }
 
-void record_stop(struct session *s, const struct proc *p, uint32_t block, uint64_t why,
+void record_stop(struct session *s, struct proc *p, uint32_t block, uint64_t why,
 		 uint64_t more)
 {
 	const struct rec_ended e = { .why = REC_STOPPED, .more = why << 32 | (uint32_t)more };

@@ -14,10 +14,14 @@ struct replayer {
 	struct rec_reader *r;
 	int *fd;			/* of the recording's files */
 	uint32_t nfd;
-	int memory;			/* what pages held */
-	uint64_t event;			/* how many the process has been given before those that it
-					 * has now */
-	bool over;			/* it has used all */
+	int memory;			/* what pages held, so many bytes */
+	uint64_t pages;
+	uint32_t root;			/* the stream of what the first process executes now */
+	bool over;			/* that has used all of its log */
+	bool cut, damaged;		/* some log is */
+	uint8_t *buf;
+	int start;			/* a file for struct rt_start, so many bytes; -1: none yet */
+	uint64_t starts;
 	char differs[200];		/* how it is another run; "": it is not */
 };
 
@@ -38,21 +42,16 @@ static enum pm_status open_files(struct replayer *y, struct pm_err *err)
 	return PM_OK;
 }
 
-static uint64_t heap_of(const struct rec_start *f)
-{
-	(void)f;
-	return 0;			/* the first brk() says */
-}
-
 static enum pm_status make_start(struct session *s, const struct rec_start *f,
 				 struct rt_start *to, struct pm_err *err)
 {
 	struct replayer *y = s->replayer;
-	uint64_t off = 0;
+	uint64_t off = y->pages;
 	size_t k = 0;
 
 	*to = (struct rt_start){ .sp = f->sp, .pc = f->pc, .rax = f->rax, .rdx = f->rdx,
-				 .mask = f->mask, .brk = heap_of(f),
+				 .mask = f->mask, .ignored = f->ignored,
+				 .several = rec_nstream(y->r) > 1,
 				 .echo = s->opts->echo,
 				 .controller = (uint32_t)getpid(), .memory = (uint32_t)y->memory,
 				 .nmap = (uint32_t)f->nmap, .npart = (uint32_t)f->npart };
@@ -72,6 +71,7 @@ static enum pm_status make_start(struct session *s, const struct rec_start *f,
 			t->npart++;
 		}
 	}
+	y->pages = off;
 	return PM_OK;
 }
 
@@ -84,6 +84,7 @@ enum pm_status replay_launch(struct session *s, struct pm_err *err)
 	struct proc *p;
 
 	y->r = s->opts->replay;
+	y->start = -1;
 	y->memory = memfd_create("pugmark-pages", MFD_CLOEXEC);
 	if (y->memory < 0)
 		return pm_fail_errno(err, "cannot create shared memory");
@@ -100,35 +101,78 @@ enum pm_status replay_launch(struct session *s, struct pm_err *err)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 /* The recording's numbers of files become descriptors of ours. */
-static uint64_t name_files(const struct replayer *y, uint8_t *p, size_t n)
+static void name_files(const struct replayer *y, uint8_t *p, size_t n)
 {
-	uint64_t events = 0;
 	struct rt_event e;
 
-	for (size_t at = 0; at < n; at += e.size, events++) {
+	for (size_t at = 0; at < n; at += e.size) {
 		memcpy(&e, p + at, sizeof e);
-		if (e.type != RT_E_CALL || !e.a[4])
+		if (e.type != RT_E_CALL || e.nr != REC_MMAP || !e.a[4])
 			continue;
 		e.a[4] = (uint64_t)y->fd[e.a[4] - 1] + 1;
 		memcpy(p + at, &e, sizeof e);
 	}
-	return events;
 }
 
-size_t replay_more(struct session *s, const struct proc *p, uint32_t block)
+size_t replay_more(struct session *s, struct proc *p, uint32_t block, uint64_t *execs)
 {
 	struct replayer *y = s->replayer;
 	uint8_t *const log = (uint8_t *)session_block(s, block) + RT_LOG;
-	static uint8_t *buf;
+	struct rec_ended e;
 	size_t n;
 
-	if (!buf)
-		buf = pm_alloc_unset(RT_LOG_SIZE);
-	n = rec_next(y->r, p->stream - 1, buf);
-	y->event += name_files(y, buf, n);
-	memcpy(log, buf, n);
-	y->over |= !n;
-	return n;
+	if (!y->buf)
+		y->buf = pm_alloc_unset(RT_LOG_SIZE);
+	n = rec_next(y->r, p->stream - 1, y->buf);
+	name_files(y, y->buf, n);
+	memcpy(log, y->buf, n);
+	*execs = !n && rec_executed(y->r, p->stream - 1);
+	if (n || *execs)
+		return n;
+	e = rec_why(y->r, p->stream - 1);
+	y->damaged |= e.damaged;
+	y->cut |= e.cut || e.why == REC_RUNNING;
+	y->over |= p->stream - 1 == y->root;
+	return 0;
+}
+
+void replay_child(struct session *s, const struct proc *p, struct proc *child, uint64_t stream,
+		  uint64_t pid)
+{
+	if (!p->stream || !rec_is_fork(s->replayer->r, p->stream - 1, stream))
+		return;
+	child->stream = (uint32_t)stream;
+	child->recorded_pid = (uint32_t)pid & 0x3fffffff;
+}
+
+uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at)
+{
+	struct replayer *y = s->replayer;
+	const uint32_t stream = rec_executed(y->r, p->stream - 1);
+	const struct rec_start *f = rec_start_of(y->r, stream);
+	static struct rt_start start;
+	struct pm_err err = { 0 };
+	char why[256];
+	struct proc *next;
+
+	if (!stream || make_start(s, f, &start, &err) != PM_OK)
+		return 0;
+	if (y->start < 0)
+		y->start = memfd_create("pugmark-start", MFD_CLOEXEC);
+	if (pwrite(y->start, &start, sizeof start, (off_t)y->starts) != sizeof start)
+		return 0;
+	next = load_recorded(s, NULL, pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
+	if (!next)
+		return 0;
+	next->stream = stream + 1;
+	next->recorded_pid = p->recorded_pid;
+	next->loads = p->pid;
+	if (p->stream - 1 == y->root)
+		y->root = stream;
+	*fd = y->start;
+	*at = y->starts;		/* others may not have read theirs yet */
+	y->starts += sizeof start;
+	return next->thread[0].block;
 }
 
 void replay_differs(struct session *s, uint32_t block, uint64_t pc, uint64_t call)
@@ -171,6 +215,9 @@ static void release(struct session *s)
 	free(y->fd);
 	if (y->memory >= 0)
 		close(y->memory);
+	if (y->start >= 0)
+		close(y->start);
+	free(y->buf);
 	free(y);
 	s->replayer = NULL;
 }
@@ -178,19 +225,24 @@ static void release(struct session *s)
 enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_err *err)
 {
 	struct replayer *y = s->replayer;
-	const struct rec_ended e = rec_why(y->r, 0);
+	const struct rec_ended e = rec_why(y->r, y->root);
 	char differs[sizeof y->differs], what[160];
-	const bool over = y->over;
+	const bool over = y->over, damaged = y->damaged, cut = y->cut;
 
 	memcpy(differs, y->differs, sizeof differs);
 	release(s);
 	if (*differs)
 		return pm_fail_file(err, "%s", differs);
-	if (!over)
-		return PM_OK;			/* the program has ended as it did */
-	if (e.damaged)
+	if (damaged)
 		return pm_fail_file(err, "the recording is damaged: it has been replayed up to where "
 				    "it is");
+	if (cut) {
+		c->status = 0;
+		return pm_fail_file(err, "the recording is cut off: it has been replayed up to its "
+				    "last complete event");
+	}
+	if (!over)
+		return PM_OK;			/* the program has ended as it did */
 	if (e.why == REC_KILLED) {
 		c->status = -1;
 		c->signal = e.signal;
@@ -198,9 +250,6 @@ enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_er
 	}
 	c->status = 0;
 	c->signal = -1;
-	if (e.cut || e.why == REC_RUNNING)
-		return pm_fail_file(err, "the recording is cut off: it has been replayed up to its "
-				    "last complete event");
 	rec_end_text(&e, what, sizeof what);
 	pm_warn(&s->spaces.warn, "the recording ends here: the program %s", what);
 	return PM_OK;

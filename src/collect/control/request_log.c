@@ -10,7 +10,7 @@ void request_log(struct session *s, struct request *q)
 	if (!q->p->stream)
 		return;
 	if (s->replayer)
-		q->m.r[0] = replay_more(s, q->p, q->block);
+		q->m.r[0] = replay_more(s, q->p, q->block, &q->m.r[1]);
 	else if (s->recorder)
 		record_full(s, q->p, q->block);
 }
@@ -23,6 +23,16 @@ void request_log_file(struct session *s, struct request *q)
 		return;
 	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->pid, (int)q->m.a[0]);
 	q->m.r[0] = record_mapped(s, link, q->m.a[1], q->m.a[2]);
+}
+
+void request_log_exec(struct session *s, struct request *q)
+{
+	int fd = -1;
+
+	if (!s->replayer || !q->p->stream)
+		return;
+	q->m.r[0] = replay_exec(s, q->p, &fd, &q->m.r[2]);
+	q->m.r[1] = (uint64_t)fd;
 }
 
 void request_log_end(struct session *s, struct request *q)

@@ -34,17 +34,19 @@ static void show_names(struct session *s, const struct request *q)
 	struct rt_block *b = session_block(s, q->block);
 
 	b->apart = q->p->apart;
-	__atomic_store_n(&b->seen_pid, q->p->pid, __ATOMIC_RELAXED);
-	__atomic_store_n(&b->seen_tid, q->t->tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&b->seen_pid, proc_name(q->p), __ATOMIC_RELAXED);
+	__atomic_store_n(&b->seen_tid, q->p->recorded_pid ? q->p->recorded_pid : q->t->tid,
+			 __ATOMIC_RELAXED);
 }
 
 static void process_begins(struct session *s, const struct request *q)
 {
-	struct proc *p = q->p;
+	struct proc *p = q->p, *parent = proc_by_pid(s, p->parent);
 
 	if (s->tracer)
 		trace_note(s->tracer, q->block, RT_N_PROCESS,
-			   (const uint64_t[]){ p->pid, p->parent }, 2, p->user.program);
+			   (const uint64_t[]){ proc_name(p), parent ? proc_name(parent) : p->parent },
+			   2, p->user.program);
 	if (!p->user.program)
 		p->user.program = peek_exe(s, p->pid);
 	if (!p->is_child)
@@ -80,12 +82,14 @@ static uint32_t prepare_child(struct session *s, struct request *q, uint64_t ori
 	struct proc *p = q->p, *c;
 	uint32_t bi;
 
-	if (s->recorder && p->stream)
-		record_child(s, p);
 
 	c = proc_new(s, q->user->space->i386, &bi);
 	if (!c)
 		return 0;
+	if (s->recorder)
+		q->m.r[1] = record_child(s, p, c);
+	if (s->replayer)
+		replay_child(s, p, c, q->m.a[2], q->m.a[3]);
 	c->parent = p->pid;
 	c->apart = p->apart;
 	c->user.program = p->user.program;
@@ -189,10 +193,9 @@ void request_exec(struct session *s, struct request *q)
 	q->p->own_no_aslr = m->a[0];
 	if (s->opts->no_follow && q->p->parent)
 		return;
-	if (s->recorder) {			/* only the first program is recorded */
-		q->p->execing = true;
+	q->p->execing = true;
+	if (s->recorder && (!q->p->stream || q->p->log.over))
 		return;
-	}
 	if (s->loaded) {
 		if (m->a[2] && !q->p->apart)
 			load_next(s, q);

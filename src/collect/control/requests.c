@@ -31,6 +31,7 @@ static const struct {
 	[RQ_BEGIN] = { "begin", request_begin, false },
 	[RQ_LOG] = { "log", request_log, false },
 	[RQ_LOG_FILE] = { "log file", request_log_file, false },
+	[RQ_LOG_EXEC] = { "log exec", request_log_exec, false },
 	[RQ_LOG_END] = { "log end", request_log_end, false },
 };
 _Static_assert(NR(requests) == RQ_LAST + 1, "a row for each");

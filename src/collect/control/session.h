@@ -88,7 +88,15 @@ struct proc {
 	size_t ntarget, cap_target;
 	uint64_t targets_lost;
 	uint32_t stream;		/* 1 + its number in a recording; 0: it is in none */
-	bool execing;			/* ... it is about to execute another program, unrecorded */
+	uint32_t from;			/* 1 + that of the program that has executed this one */
+	struct proc_log {		/* recorded: */
+		uint64_t drained;	/* bytes of the log, of those that are in its buffer */
+		uint64_t nlogged;	/* since when so many events have been logged */
+		double since;
+		bool over;		/* nothing more of it is recorded */
+	} log;
+	bool log_over;			/* replayed: it has used all */
+	bool execing;			/* it is about to execute another program, unrecorded */
 	uint32_t recorded_pid;		/* of a replay: what it was; 0: this is none */
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart; /* its numbers, or its children's, may be another PID namespace's */
@@ -158,6 +166,12 @@ struct session {
 	bool sampled_late;
 	char pid_text[16];
 };
+
+/* What traces call @p: of a replay what it was called then. */
+static inline uint32_t proc_name(const struct proc *p)
+{
+	return p->recorded_pid ? p->recorded_pid : p->pid;
+}
 
 /* The session that @s belongs to. */
 static inline struct session *session_of(struct spaces *s)
@@ -333,7 +347,8 @@ bool load_prepare(struct session *s, uint32_t pid, int program, const char *name
 		  const char *shell, struct proc **p, char *why, size_t n);
 /* The same of what @link leads to; NULL: it cannot, which has been said where that is worth it. */
 struct proc *load_from(struct session *s, const char *link, uint32_t pid);
-/* The same of a program that was recorded. NULL: it cannot; @why says. */
+/* The same of a program that was recorded; @start NULL: no file is executed for it. NULL: it cannot;
+ * @why says. */
 struct proc *load_recorded(struct session *s, const struct rt_start *start, const char *program,
 			   char *why, size_t n);
 /* @pid could not execute it. */

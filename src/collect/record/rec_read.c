@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rec_read.c - recordings are read: the chunks' heads at once, what is in them when it is wanted */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -251,6 +252,7 @@ static struct rec_start *get_start(struct rec_reader *r, struct pm_cur *c)
 
 	s->pid = pm_cur_u32(c, "the process");
 	s->parent = pm_cur_u32(c, "the process");
+	s->from = pm_cur_u32(c, "the process");
 	s->sp = pm_cur_u64(c, "registers");
 	s->pc = pm_cur_u64(c, "registers");
 	s->rax = pm_cur_u64(c, "registers");
@@ -355,25 +357,38 @@ static enum pm_status index_chunk(struct rec_reader *r, size_t i, struct pm_err 
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
 
+/* A descriptor of file @f, as it was when it was recorded; -1: it is not. *error: 0, or why it
+ * cannot be opened. */
+static int open_same(const struct rec_file *f, int *error)
+{
+	const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	uint64_t check = 0;
+	struct stat st;
+
+	*error = fd < 0 ? errno : 0;
+	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
+		       rec_check_file(fd, f->size, &check) && check == f->check))
+		return fd;
+	close(fd);
+	return -1;
+}
+
 static enum pm_status check_files(const struct rec_reader *r, struct pm_err *err)
 {
 	for (size_t i = 0; i < r->nfile; i++) {
 		const struct rec_file *f = &r->file[i].f;
-		uint64_t check = 0;
-		struct stat st;
-		bool same;
-		int fd;
+		int fd, error;
 
 		if (!r->file[i].there || f->kept)
 			continue;
-		fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0)
+		fd = open_same(f, &error);
+		errno = error;
+		if (error)
 			return pm_fail_errno(err, "the recorded program had mapped '%s', which cannot "
 					     "be opened", f->path);
-		same = !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
-		       rec_check_file(fd, f->size, &check) && check == f->check;
-		close(fd);
-		if (!same)
+		if (fd >= 0)
+			close(fd);
+		else
 			return pm_fail_file(err, "the recorded program had mapped '%s', which has "
 					    "changed since (`pugmark record --portable` keeps it)",
 					    f->path);
@@ -383,7 +398,7 @@ static enum pm_status check_files(const struct rec_reader *r, struct pm_err *err
 
 static enum pm_status check_references(const struct rec_reader *r, struct pm_err *err)
 {
-	if (!r->nstream || !r->stream[0].start)
+	if (!r->nstream || !r->stream[0].start || !r->stream[0].start->nmap)
 		return pm_fail(err, r->n, "the recording ends before the program began");
 	for (size_t k = 0; k < r->nstream; k++) {
 		const struct rec_start *s = r->stream[k].start;
@@ -473,6 +488,11 @@ const struct rec_start *rec_start_of(const struct rec_reader *r, uint32_t stream
 	return stream < r->nstream ? r->stream[stream].start : NULL;
 }
 
+uint32_t rec_nstream(const struct rec_reader *r)
+{
+	return (uint32_t)r->nstream;
+}
+
 uint32_t rec_nfile(const struct rec_reader *r)
 {
 	return (uint32_t)r->nfile;
@@ -505,18 +525,19 @@ static bool put_kept(struct rec_reader *r, const struct kept_file *f, int fd)
 int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *err)
 {
 	const struct kept_file *f = number < r->nfile ? &r->file[number] : NULL;
-	int fd;
+	int fd, error;
 
 	err->file = r->path;
 	if (!f || !f->there) {
 		pm_fail_file(err, "file %u is not in the recording", number);
 		return -1;
 	}
-	if (!f->f.kept) {
-		fd = open(f->f.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-		if (fd < 0)
-			pm_fail_errno(err, "cannot open '%s'", f->f.path);
+	fd = f->f.check || !f->f.kept ? open_same(&f->f, &error) : -1;
+	if (fd >= 0)
 		return fd;
+	if (!f->f.kept) {
+		pm_fail_file(err, "'%s' cannot be opened, or has changed", f->f.path);
+		return -1;
 	}
 	fd = memfd_create("pugmark-kept", MFD_CLOEXEC);
 	if (fd >= 0 && put_kept((struct rec_reader *)r, f, fd))
@@ -528,11 +549,21 @@ int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *er
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */
-static bool event_is_sound(const struct rec_reader *r, const struct rt_event *e)
+bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child)
+{
+	const struct rec_start *s = child && child <= r->nstream ? r->stream[child - 1].start : NULL;
+
+	return s && s->from == stream + 1 && !s->nmap;
+}
+
+static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const struct rt_event *e)
 {
 	switch (e->type) {
 	case RT_E_CALL:
-		return e->a[4] <= r->nfile && (!e->a[4] || r->file[e->a[4] - 1].there);
+		if (!e->a[4])
+			return true;
+		return e->nr == REC_MMAP ? e->a[4] <= r->nfile && r->file[e->a[4] - 1].there
+					 : rec_is_fork(r, stream, e->a[4]);
 	case RT_E_DATA:
 		return e->a[1] <= RT_DATA_MAX && e->size >= sizeof *e + e->a[1] &&
 		       is_programs(e->a[0], e->a[1]);
@@ -545,7 +576,7 @@ static bool event_is_sound(const struct rec_reader *r, const struct rt_event *e)
 }
 
 /* Of @n bytes at @p: those of whole events that make sense. */
-static size_t sound_events(const struct rec_reader *r, const uint8_t *p, size_t n)
+static size_t sound_events(const struct rec_reader *r, uint32_t stream, const uint8_t *p, size_t n)
 {
 	size_t at = 0;
 
@@ -553,7 +584,7 @@ static size_t sound_events(const struct rec_reader *r, const uint8_t *p, size_t 
 		struct rt_event e;
 
 		memcpy(&e, p + at, sizeof e);
-		if (e.size < sizeof e || e.size % 8 || e.size > n - at || !event_is_sound(r, &e))
+		if (e.size < sizeof e || e.size % 8 || e.size > n - at || !event_is_sound(r, stream, &e))
 			break;
 		at += e.size;
 	}
@@ -567,7 +598,7 @@ size_t rec_next(struct rec_reader *r, uint32_t stream, void *to)
 	while (s && s->next < s->nlog && !s->end.damaged) {
 		const struct chunk *c = &r->chunk[s->log[s->next++]];
 		const bool good = unpack(r, c);
-		const size_t n = good ? sound_events(r, r->raw.p, r->raw.n) : 0;
+		const size_t n = good ? sound_events(r, stream, r->raw.p, r->raw.n) : 0;
 
 		s->end.damaged |= !good || (n < r->raw.n && !c->cut);
 		if (!n)
@@ -584,6 +615,15 @@ struct rec_ended rec_why(const struct rec_reader *r, uint32_t stream)
 
 	if (stream < r->nstream)
 		e = r->stream[stream].end;
-	e.cut = r->cut;
+	e.cut = r->cut && e.why == REC_RUNNING;
 	return e;
+}
+
+uint32_t rec_executed(const struct rec_reader *r, uint32_t stream)
+{
+	for (size_t k = stream + 1; k < r->nstream; k++)
+		if (r->stream[k].start && r->stream[k].start->from == stream + 1 &&
+		    r->stream[k].start->nmap)
+			return (uint32_t)k;
+	return 0;
 }

@@ -120,6 +120,7 @@ static void put_start(struct pm_buf *b, const struct rec_start *s)
 
 	put32(b, s->pid);
 	put32(b, s->parent);
+	put32(b, s->from);
 	put64(b, s->sp);
 	put64(b, s->pc);
 	put64(b, s->rax);

@@ -67,6 +67,9 @@ struct rec_part {			/* contents of memory */
 
 struct rec_start {
 	uint32_t pid, parent;
+	uint32_t from;			/* 1 + the stream that goes on here: of the program that
+					 * has executed this one, or, if nothing is mapped, of the
+					 * process that this is a copy of; 0: the first one */
 	uint64_t sp, pc, rax, rdx;	/* registers; all others are 0 */
 	uint64_t mask;			/* blocked signals */
 	uint64_t ignored;		/* signals */
@@ -79,7 +82,7 @@ struct rec_start {
 
 struct rec_file {
 	const char *path;
-	uint64_t size, check;		/* of all its bytes, if it is not kept */
+	uint64_t size, check;		/* of all its bytes; 0: none, it is data */
 	bool kept;			/* what is needed of it is in the recording */
 };
 
@@ -106,12 +109,18 @@ enum pm_status rec_open(const char *path, struct rec_reader **r, struct pm_err *
 const struct rec_start *rec_start_of(const struct rec_reader *r, uint32_t stream);
 uint32_t rec_nfile(const struct rec_reader *r);
 const struct rec_file *rec_file_of(const struct rec_reader *r, uint32_t number);
-/* Descriptor of file @number, to read: of the real one, which is as it was, or of a memory file with
- * what is kept of it. The caller closes it. -1 after pm_fail. */
+/* Descriptor of file @number, to read: of the real one if that is as it was, for its symbols, or of
+ * a memory file with what is kept of it. The caller closes it. -1 after pm_fail. */
 int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *err);
 /* The next events of @stream, whole ones, at most RT_LOG_SIZE bytes, into @to. 0: no more, for which
  * rec_why() gives the reason. */
 size_t rec_next(struct rec_reader *r, uint32_t stream, void *to);
+/* Is @child, 1 + its number, the stream of a process that is a copy of @stream's? */
+bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child);
+/* The stream of the program that @stream's has executed; 0: there is none. */
+uint32_t rec_executed(const struct rec_reader *r, uint32_t stream);
+uint32_t rec_nstream(const struct rec_reader *r);
+#define REC_MMAP 9u			/* its calls name files, those of fork() streams */
 struct rec_ended {
 	enum rec_end why;
 	uint64_t more;

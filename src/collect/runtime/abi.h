@@ -213,8 +213,10 @@ enum rt_op {
 			 * code -> r[0] 1: nobody uses that code any more */
 	RQ_OPEN,	/* the kernel has to write to pages of translated code: those of the mapping
 			 * at a[0], 0: any -> r[0] 1: there were some, and they are writable now */
-	RQ_BLOCK,	/* a[0] enum rt_origin, a[1] 1: children may be in another PID namespace
-			 * -> r[0] number of a new thread block, 0: none */
+	RQ_BLOCK,	/* a[0] enum rt_origin, a[1] 1: children may be in another PID namespace;
+			 * replayed: a[2] 1 + the child's stream, a[3] its recorded number
+			 * -> r[0] number of a new thread block, 0: none; recorded: r[1] 1 + the
+			 * child's stream */
 	RQ_UNBLOCK,	/* a[0] block number from RQ_BLOCK: it is not needed */
 	RQ_FORKED,	/* a[0] block number from RQ_BLOCK: its process exists */
 	RQ_EXEC,	/* before execve: a[0] 1: with the program's own ADDR_NO_RANDOMIZE,
@@ -235,10 +237,15 @@ enum rt_op {
 			 * r[1] address of the vDSO */
 	/* Of a program that is recorded or replayed (record.c) */
 	RQ_LOG,		/* recorded: its log is full, and is to begin anew; replayed: a[0] bytes of
-			 * it have been used -> r[0] how many there are now, 0: no more */
+			 * it have been used -> r[0] how many there are now, 0: no more; r[1] 1:
+			 * behind them another program is executed */
 	RQ_LOG_FILE,	/* a[0] descriptor, a[1] offset, a[2] length: a file is about to be mapped,
 			 * a[3] 1: so that others see what is written
 			 * -> r[0] 1 + its number in the recording, 0: it cannot be recorded */
+	RQ_LOG_EXEC,	/* replayed: another program has been executed
+			 * -> r[0] number of its thread block, 0: it has not been recorded;
+			 * r[1] the controller's descriptor of a file with its struct rt_start, at
+			 * r[2] */
 	RQ_LOG_END,	/* a[0] enum rt_log_end, a[1] more about it: from here on nothing is
 			 * recorded; replayed: this is another run than the recorded one */
 	RQ_LAST = RQ_LOG_END,
@@ -391,6 +398,9 @@ struct rt_block {			/* at gs:0 */
 	uint64_t log_mask;		/* replayed: app_mask, while a signal is given in spite of it */
 	uint32_t log_place;		/* a signal may be given where the thread leaves to */
 	uint32_t deferred;		/* signals wait for such a place */
+	uint64_t log_tid_at;		/* replayed: where its own number goes, as it begins */
+	uint32_t log_tid;
+	uint32_t log_execs;		/* replayed: behind the log another program is executed */
 	uint32_t log_shares, pad8;	/* there is memory that children would share */
 };
 
@@ -401,8 +411,8 @@ enum rt_logged { RT_LOG_NONE, RT_LOG_RECORD, RT_LOG_REPLAY, RT_LOG_OVER /* no mo
 
 enum rt_event_type {
 	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
-			 * behind it, flags before it; a file that was mapped: 1 + its number in
-			 * the recording, and where in it; else 0, 0 */
+			 * behind it, flags before it; of a file that was mapped 1 + its number,
+			 * of a process that was made 1 + that of its stream; 0 */
 	RT_E_DATA,	/* a[0] address, a[1] length; the bytes follow */
 	RT_E_INSN,	/* instruction of enum rt_odd_insn `nr`; a: pc behind it; rax, rbx, rcx, rdx
 			 * or the only result */
@@ -539,10 +549,11 @@ struct rt_load {
 /* Behind the runtime's image, if a recorded program is replayed: what it began with. */
 #define RT_START_MAPS 512
 struct rt_start {
-	uint64_t sp, pc, rax, rdx, mask, brk;
+	uint64_t sp, pc, rax, rdx, mask, ignored, brk;	/* signals: bit n - 1 */
 	uint32_t controller;		/* its pid */
 	uint32_t memory;		/* its descriptor of a file with contents of pages */
-	uint32_t echo, pad;		/* 1: what it writes to standard output and error is wanted */
+	uint32_t echo;			/* 1: what it writes to standard output and error is wanted */
+	uint32_t several;		/* 1: there are more processes */
 	uint32_t nmap, npart;
 	struct rt_start_map {
 		uint64_t lo, hi, off;

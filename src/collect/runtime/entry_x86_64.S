@@ -262,6 +262,14 @@ rt_exit_raw:
 	syscall
 	ud2
 
+#ifndef RT_IDT
+	.globl	rt_begin_as		/* noreturn: (block), see rt.h */
+rt_begin_as:
+	lea	RT_STACK_TOP(%rdi), %rsp
+	call	rt_begun
+	jmp	rt_leave
+#endif
+
 	/* leave to ctx.pc with the program's own gs: rt_native_raw(block) */
 	.globl	rt_native_jump
 rt_native_jump:

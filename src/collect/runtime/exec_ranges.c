@@ -102,3 +102,10 @@ void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
 	count_writable();
 	unlock(&ranges_lock);
 }
+
+#if defined __x86_64__ && !defined RT_IDT
+void rt_forget_ranges(void)
+{
+	rt_nranges = rt_nwritable = 0;
+}
+#endif

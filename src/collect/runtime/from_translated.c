@@ -129,6 +129,8 @@ void rt_child(struct rt_block *b)
 		rt_signal_thread(b);
 	if (b->cleared)
 		rt_sighand_cleared(b);
+	if (rt_replays(b) && b->log_tid_at)
+		rt_put(b->log_tid_at, &b->log_tid, 4);
 	b->state = BLK_LIVE;
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))
 		rt_resume_native(b);

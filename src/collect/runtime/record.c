@@ -276,10 +276,11 @@ static void put_part(struct rt_block *b, const struct rt_part *p, u64 r)
 
 static void put_call(struct rt_block *b, u64 result)
 {
-	const u64 file = b->syscall == NR_mmap && !(ARG3 & MAP_ANONYMOUS) ? b->call_length : 0;
+	const int names = (b->syscall == NR_mmap && !(ARG3 & MAP_ANONYMOUS)) ||
+			  (rt_call_of(b->syscall)->how == HOW_FORKS && !rt_failed((long)result));
 
 	put_event(b, RT_E_CALL, b->syscall, (const u64[6]){
-		result, b->call_check, b->ctx.pc, b->ctx.flags, file, file ? ARG5 : 0 });
+		result, b->call_check, b->ctx.pc, b->ctx.flags, names ? b->call_length : 0 });
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -375,6 +376,21 @@ int rt_record_begin(struct rt_block *b)
 	return RT_CALL_DONE;
 }
 
+/* The call has made a process, whose number and descriptor the kernel has written. */
+static void put_child(struct rt_block *b)
+{
+	u64 args[4];
+
+	if (b->syscall == NR_clone && ARG0 & (CLONE_PARENT_SETTID | CLONE_PIDFD))
+		put_data(b, ARG2, 4);
+	if (b->syscall != NR_clone3 || rt_get(args, ARG0, sizeof args))
+		return;
+	if (args[0] & CLONE_PIDFD)
+		put_data(b, args[1], 4);
+	if (args[0] & CLONE_PARENT_SETTID)
+		put_data(b, args[3], 4);
+}
+
 void rt_record_end(struct rt_block *b)
 {
 	const struct rt_call *c = rt_call_of(b->syscall);
@@ -387,7 +403,9 @@ void rt_record_end(struct rt_block *b)
 		end_log(b, RT_END_CALL, b->syscall);
 		return;
 	}
-	if (c->how == HOW_SUB) {
+	if (c->how == HOW_FORKS && !rt_failed(r)) {
+		put_child(b);
+	} else if (c->how == HOW_SUB) {
 		n = rt_sub_call(b, &at, &real);
 		if (n > 0 && at && (!rt_failed(r) || b->syscall == NR_futex))
 			put_data(b, at, (u64)n);

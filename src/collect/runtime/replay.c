@@ -24,6 +24,7 @@ static struct rt_event *next_event(struct rt_block *b)
 			b->mail.r[0] = 0;
 		b->log_at = 0;
 		b->log_end = b->mail.r[0];
+		b->log_execs = (u32)b->mail.r[1];
 		if (!b->log_end)
 			return 0;
 	}
@@ -237,6 +238,38 @@ void rt_replay_echo(void)
 	output[2] = 2;
 }
 
+/* ---- children -------------------------------------------------------------------------------- */
+static struct { u32 then, now; } child[256];	/* numbers of those that have been made again */
+
+static void remember_child(u32 then, u64 now)
+{
+	static u32 next;
+
+	child[next].then = then;
+	child[next].now = (u32)now;
+	next = (next + 1) % NR_OF(child);
+}
+
+/* The program has waited for @then: so has the replay, and what they print comes in order. */
+static void wait_for_child(u32 then)
+{
+	for (u32 i = 0; i < NR_OF(child); i++)
+		if (then && child[i].then == then) {
+			rt_sys(NR_wait4, child[i].now, 0, 0, 0);
+			child[i].then = 0;
+		}
+}
+
+static void follow_children(struct rt_block *b, long r)
+{
+	u32 pid = 0;
+
+	if (b->syscall == NR_wait4 && r > 0)
+		wait_for_child((u32)r);
+	else if (b->syscall == NR_waitid && !r && ARG2 && !rt_get(&pid, ARG2 + 12, 4))
+		wait_for_child(pid);
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 /* The signal of @e comes on the way out. */
 static void give_signal(struct rt_block *b, struct rt_event *e)
@@ -269,6 +302,16 @@ static void make(struct rt_block *b, const struct rt_call *c, const struct rt_ev
 	case HOW_EXITS:
 		rt_dispatch(b);
 		break;
+	case HOW_FORKS:
+		if (e->a[4]) {
+			b->call_length = e->a[4];
+			b->log_tid = (u32)r;
+			rt_dispatch(b);
+			if (!rt_failed((long)RET))
+				remember_child((u32)r, RET);
+		}
+		RET = r;
+		break;
 	case HOW_SUB:
 		rt_sub_call(b, &at, &real);
 		if (real && rt_dispatch(b))
@@ -290,6 +333,8 @@ void rt_replay_call(struct rt_block *b)
 	const u64 check = rt_registers_check(b);
 	struct rt_event *e = c->how == HOW_EXECS ? next_event(b) : next_act(b), call;
 
+	if (!e && c->how == HOW_EXECS)
+		rt_replay_exec(b);
 	if (!e)
 		log_is_over(b);
 	if (is_signal_at(e, b->ctx.pc - 2)) {
@@ -305,10 +350,11 @@ void rt_replay_call(struct rt_block *b)
 	b->ctx.flags = (b->ctx.flags & ~(u64)ARITHMETIC) | (call.a[3] & ARITHMETIC);
 	b->ctx.gpr[R11] = call.a[3];
 	follow_output(b, (long)call.a[0]);
+	follow_children(b, (long)call.a[0]);
 	make(b, c, &call);
 	rt_trace_sysret(b);
 	e = next_event(b);
-	if (!e)				/* how far it ran from here nobody knows */
+	if (!e && !b->log_execs)	/* how far it ran from here nobody knows */
 		log_is_over(b);
 	if (is_signal_at(e, b->ctx.pc))
 		give_signal(b, e);
@@ -335,6 +381,6 @@ void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags)
 	rt_memcpy(v, e->a + 1, 4 * sizeof *v);
 	*flags = e->a[5];
 	used(b, e);
-	if (!next_event(b))
+	if (!next_event(b) && !b->log_execs)
 		log_is_over(b);
 }

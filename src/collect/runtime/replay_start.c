@@ -12,6 +12,7 @@
 #define END 0x7ffffffff000ull		/* of the program's addresses */
 
 extern word rt_boot_rsp, rt_boot_regs[2];
+static u32 several, echo;		/* of the first program's struct rt_start */
 
 __attribute__((noreturn)) static void fail(void)
 {
@@ -61,28 +62,107 @@ static void map_one(const struct rt_start_map *m, const struct rt_start_part *p,
 		rt_sys(NR_mprotect, m->lo, m->hi - m->lo, prot);
 }
 
-u64 rt_replay_load(u64 *brk)
+/* What the program begins with is mapped; [@from, @to) stays as it is. */
+static u64 load(u64 *brk, u64 from, u64 to)
 {
 	const u64 behind = RT_LOAD + page_up(sizeof *START), pc = START->pc;
 	const struct rt_start_part *p = START->part;
 	long memory;
 
-	rt_sys(NR_munmap, 0x1000, RT_IMAGE - 0x1000);
-	rt_sys(NR_munmap, behind, END - behind);
+	rt_sys(NR_munmap, 0x1000, from - 0x1000);
+	rt_sys(NR_munmap, to, END - to);
 	memory = open_file(START->memory);
 	for (u32 i = 0; i < START->nmap && i < RT_START_MAPS; i++) {
 		map_one(&START->map[i], p, memory);
 		p += START->map[i].npart;
 	}
 	rt_sys(NR_close, memory);
+	for (u32 sig = 1; sig < 65; sig++) {
+		const struct k_sigaction act = { .handler = START->ignored >> (sig - 1) & 1 };
+
+		rt_sys(NR_rt_sigaction, sig, &act, 0, 8);
+	}
+	rt_sys(NR_rt_sigprocmask, 2, &START->mask, 0, 8);
 	rt_boot_rsp = START->sp;
 	rt_boot_regs[0] = START->rax;
 	rt_boot_regs[1] = START->rdx;
 	*brk = START->brk;
-	if (START->echo)
-		rt_replay_echo();
+	echo = START->echo;
+	several = START->several;
 	rt_sys(NR_munmap, RT_LOAD, behind - RT_LOAD);
 	return pc;
+}
+
+u64 rt_replay_load(u64 *brk)
+{
+	const u64 pc = load(brk, RT_IMAGE, RT_LOAD + page_up(sizeof *START));
+
+	if (echo)
+		rt_replay_echo();
+	return pc;
+}
+
+/* ---- a program that the one before has executed ---------------------------------------------- */
+/* Vector and floating-point state as the kernel gives it to a program. */
+static void clear_state(void)
+{
+	static u8 area[4096] __attribute__((aligned(64)));
+
+	*(u32 *)(area + 24) = 0x1f80;		/* mxcsr; XSTATE_BV is 0 */
+	__asm__ volatile("xrstor64 %0" : : "m"(area), "a"(~0x200), "d"(-1));	/* not PKRU */
+}
+
+/* In the process as it is, which keeps the runtime and the vaults: it may not execute anything. */
+void rt_replay_exec(struct rt_block *b)
+{
+	struct rt_boot *boot = &rt_boot_info;
+	struct rt_block *next;
+	u64 brk = 0;
+	long fd, r;
+
+	if (!rt_ask(b, RQ_LOG_EXEC, 0, 0, 0, 0) || !b->mail.r[0])
+		return;
+	next = rt_block_map((u32)b->mail.r[0]);
+	rt_sys(NR_mmap, RT_LOAD, page_up(sizeof *START), PROT_READ | PROT_WRITE,
+	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	{
+		char path[48];
+
+		rt_controllers_file(path, (u32)b->mail.r[1]);
+		fd = rt_sys(NR_open, path, 02000000, 0);
+	}
+	r = rt_sys(NR_pread, fd, START, sizeof *START, b->mail.r[2]);
+	rt_sys(NR_close, fd);
+	if (r != (long)sizeof *START)
+		fail();
+	boot->entry = load(&brk, RT_IMAGE, RT_DATA_VAULT + RT_DATA_SIZE);
+	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != RT_SHADOW)
+		fail();
+	rt_forget_all();
+	next->log_brk = brk;
+	rt_sys(NR_arch_prctl, 0x1002 /* ARCH_SET_FS */, 0);
+	rt_block_begin(next, boot->entry);
+	rt_begin_as(next);
+}
+
+void rt_begun(struct rt_block *next);
+
+/* On @next's stack: the old one is somebody else's as soon as the controller knows. */
+void rt_begun(struct rt_block *next)
+{
+	const struct rt_boot *boot = &rt_boot_info;
+
+	rt_load_ranges(next);
+	for (u32 i = 0; i < boot->nrange; i++) {
+		const struct rt_range *x = &boot->range[i];
+
+		rt_range_add(x->lo, x->hi, x->prot, x->shared);
+		rt_sys(NR_mprotect, x->lo, x->hi - x->lo, (x->prot & ~PROT_EXEC) | PROT_READ);
+	}
+	rt_trace_start(next);
+	rt_resume(next);
+	clear_state();
 }
 
 /* ---- what the process may ask of the kernel from here on ------------------------------------- */
@@ -92,6 +172,7 @@ struct bpf {
 	u32 k;
 };
 enum { LD = 0x20, JEQ = 0x15, RET_ = 0x06, ALLOW = 0x7fff0000, KILL = 0x80000000 };
+#define ABOVE 6				/* the upper half of the first */
 #define ARGUMENT(i) (16 + 8 * (i))	/* of struct seccomp_data: its lower half */
 
 /* What maps memory, waits for the controller, handles the process's own signals, ends it; and
@@ -101,16 +182,20 @@ void rt_replay_confine(u32 pid)
 	static const u8 free_calls[] = {
 		NR_read, NR_close, NR_fstat, NR_mmap, NR_mprotect, NR_munmap, NR_rt_sigaction,
 		NR_rt_sigprocmask, NR_rt_sigreturn, NR_mremap, NR_madvise, NR_getpid, NR_exit,
-		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, 24,
+		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, NR_pread, NR_wait4, 24,
 	};
+	/* signals to itself; where there are children, whose numbers nobody knows yet, the upper
+	 * half of a number that has none */
+	const u32 whose = several ? ABOVE : 0, which = several ? 0 : pid;
 	/* call, which argument, two values that it may have */
 	const struct { u32 nr, arg, a, b; } some[] = {
 		{ NR_open, 1, 02000000, 02000000 },
 		{ NR_write, 0, 1, 2 },
 		{ NR_kill, 1, 0, 0 },
-		{ NR_tgkill, 0, pid, pid },
-		{ NR_rt_tgsigqueueinfo, 0, pid, pid },
-		{ NR_rt_sigqueueinfo, 0, pid, pid },
+		{ NR_clone, 0, 17, 17 | CLONE_SETTLS },		/* SIGCHLD */
+		{ NR_tgkill, whose, which, which },
+		{ NR_rt_tgsigqueueinfo, whose, which, which },
+		{ NR_rt_sigqueueinfo, whose, which, which },
 	};
 	struct bpf code[4 + 2 * NR_OF(free_calls) + 5 * NR_OF(some) + 1];
 	struct { word n; const struct bpf *code; } out = { 0, code };
@@ -126,7 +211,8 @@ void rt_replay_confine(u32 pid)
 	}
 	for (u32 i = 0; i < NR_OF(some); i++) {
 		code[n++] = (struct bpf){ JEQ, 0, 4, some[i].nr };
-		code[n++] = (struct bpf){ LD, 0, 0, ARGUMENT(some[i].arg) };
+		code[n++] = (struct bpf){ LD, 0, 0, some[i].arg == ABOVE ? ARGUMENT(0) + 4 :
+			ARGUMENT(some[i].arg) };
 		code[n++] = (struct bpf){ JEQ, 1, 0, some[i].a };
 		code[n++] = (struct bpf){ JEQ, 0, 1, some[i].b };
 		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };

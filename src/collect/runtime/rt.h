@@ -82,7 +82,10 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define CLONE_SIGHAND 0x800
 #define CLONE_VFORK 0x4000
 #define CLONE_THREAD 0x10000
+#define CLONE_PIDFD 0x1000
 #define CLONE_SETTLS 0x80000
+#define CLONE_PARENT_SETTID 0x100000
+#define CLONE_CHILD_SETTID 0x1000000
 #define CLONE_NEWPID 0x20000000
 #define CLONE_CLEAR_SIGHAND 0x100000000ull	/* of clone3 */
 
@@ -257,6 +260,8 @@ void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		       struct k_ucontext *uc);
 void rt_replay_call(struct rt_block *b);
+/* The next program of a process begins, in place of the old one. */
+void rt_replay_exec(struct rt_block *b);
 int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
 void rt_replay_echo(void);	/* its standard output and error are wanted */
 void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags);
@@ -264,6 +269,18 @@ void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags);
 int rt_logged_insn(struct rt_block *b, u64 pc);
 /* Map the program; its first instruction, and where its heap begins. */
 u64 rt_replay_load(u64 *brk);
+/* As of a process that has just begun: ranges, places of code, handlers. */
+void rt_forget_ranges(void);
+void rt_forget_places(void);
+void rt_forget_signals(void);
+static inline void rt_forget_all(void)
+{
+	rt_forget_ranges();
+	rt_forget_places();
+	rt_forget_signals();
+}
+/* rt_begun(), on the stack of that thread block, which is gs's; then out into the program. */
+__attribute__((noreturn)) void rt_begin_as(struct rt_block *b);
 /* From here on the kernel kills the process if it asks for anything but what replaying needs. */
 void rt_replay_confine(u32 pid);
 #else
@@ -278,6 +295,7 @@ static inline void rt_record_signal(struct rt_block *b, u32 sig, const struct k_
 static inline int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				     struct k_ucontext *uc) { return 0; }
 static inline void rt_replay_call(struct rt_block *b) { }
+static inline void rt_replay_exec(struct rt_block *b) { }
 static inline int rt_replay_drops(struct rt_block *b) { return 0; }
 static inline int rt_logged_insn(struct rt_block *b, u64 pc) { return 0; }
 static inline u64 rt_replay_load(u64 *brk) { return 0; }

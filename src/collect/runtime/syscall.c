@@ -39,9 +39,12 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const wo
 	long r;
 
 	rt_apart |= (flags & CLONE_NEWPID) != 0;
-	if (!rt_ask(b, RQ_BLOCK, origin, rt_apart, 0, 0))
+	if (!rt_ask(b, RQ_BLOCK, origin, rt_apart, rt_replays(b) ? b->call_length : 0,
+		    b->log_tid))
 		rt_call_native(b);
 	number = (u32)b->mail.r[0];
+	if (rt_records(b))
+		b->call_length = b->mail.r[1];
 	c = number ? rt_block_map(number) : 0;
 	if (!c) {
 		if (number)
@@ -70,7 +73,11 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const wo
 	c->links = b->links;
 	c->spin = b->spin;
 	c->sighand = b->sighand;
-	c->logged = b->logged ? RT_LOG_OVER : RT_LOG_NONE;
+	c->logged = !rt_records(b) || b->mail.r[1] ? b->logged : RT_LOG_OVER;
+	c->log_brk = b->log_brk;
+	c->log_shares = b->log_shares;
+	c->log_tid = b->log_tid;
+	c->log_tid_at = b->log_tid_at;
 	c->dispatch = 0;			/* the kernel clears it for threads and processes */
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
 		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));
@@ -125,12 +132,28 @@ static long copy_vfork(struct rt_block *b, u64 flags, long nr, word call[5], u64
 	return NR_clone;
 }
 
+/* The process is made again; what it shares with its parent it has not shared. */
+static void clone_again(struct rt_block *b, u64 flags, u64 stack, u64 tls, u64 tid_at)
+{
+	const word call[5] = { 17 /* SIGCHLD */ | (word)(flags & CLONE_SETTLS), 0, 0, 0, (word)tls };
+
+	b->log_tid_at = flags & CLONE_CHILD_SETTID ? tid_at : 0;
+	clone_as(b, 0, stack, NR_clone, call);
+}
+
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 {
 	const int borrows = rt_records(b) && (flags & CLONE_VM) && (flags & CLONE_VFORK);
 	word call[5] = { (word)ARG0, (word)ARG1, (word)ARG2, (word)ARG3, (word)ARG4 };
-	u64 arguments[11];
+	u64 arguments[11] = { 0 };
 
+	if (rt_replays(b)) {
+		if (nr == NR_clone3)
+			rt_get(arguments, ARG0, ARG1 < sizeof arguments ? ARG1 : sizeof arguments);
+		clone_again(b, flags, stack, nr == NR_clone3 ? arguments[7] : ARG4,
+			    nr == NR_clone3 ? arguments[2] : ARG3);
+		return;
+	}
 	if (borrows) {
 		flags &= ~(u64)CLONE_VM;
 		nr = copy_vfork(b, nr == NR_vfork ? flags | 17 /* SIGCHLD */ : flags, nr, call,

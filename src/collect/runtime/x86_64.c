@@ -81,6 +81,11 @@ void rt_unplace(u64 lo, u64 hi)
 	unlock_places();
 }
 
+void rt_forget_places(void)
+{
+	nplace = 0;
+}
+
 int rt_place(const struct rt_cmd *c)
 {
 	if (!(c->a[3] & RT_OVER)) {

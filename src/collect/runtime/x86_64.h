@@ -23,6 +23,7 @@ typedef u64 rt_count;
 #define NR_write 1
 #define NR_open 2
 #define NR_fstat 5
+#define NR_waitid 247
 #define NR_writev 20
 #define NR_dup 32
 #define NR_dup2 33
