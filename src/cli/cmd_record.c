@@ -12,8 +12,8 @@
 
 static const struct pm_opt_help help = {
 	"pugmark record [options] -o RECORDING -- PROGRAM [ARG...]",
-	"Run PROGRAM, unchanged and nearly as fast as without pugmark, and record all that another run "
-	"would not\n"
+	"Run PROGRAM, unchanged and nearly as fast as without pugmark, and record all that another "
+	"run would not\n"
 	"repeat. From the recording `pugmark replay` runs it again as often as wanted, and makes "
 	"every trace,\n"
 	"profile and report. The processes that it starts are recorded, too. Where one does what "
@@ -22,8 +22,9 @@ static const struct pm_opt_help help = {
 	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
 	"  pugmark replay gz.pugrec                 what it executed\n"
 	"  pugmark record --portable -o x.pugrec -- ./prog    for another machine\n\n"
-	"Exit status: the program's own. 1 if it cannot run or the recording cannot be written, 2 for "
-	"a usage error.",
+	"Exit status: the program's own. 1 if it cannot run or the recording cannot be written, 2 "
+	"for a usage\n"
+	"error.",
 };
 
 int cmd_record(int argc, char **argv)

@@ -46,19 +46,19 @@ static const struct pm_opt_help help = {
 
 static const struct pm_opt_help replay_help = {
 	"pugmark replay [options] RECORDING",
-	"Run the program of RECORDING, made by `pugmark record`, again, as it ran then, and report what "
-	"it\n"
-	"executed, or trace it: everything that `pugmark run` does. The program does nothing outside: "
-	"it reads and\n"
-	"writes no files, and needs none of those that it read. What it wrote to its standard output "
-	"and standard\n"
+	"Run the program of RECORDING, made by `pugmark record`, again, as it ran then, and report "
+	"what it\n"
+	"executed, or trace it: everything that `pugmark run` does. The program does nothing "
+	"outside: it reads and\n"
+	"writes no files, and needs none of those that it read. What it wrote to its standard "
+	"output and standard\n"
 	"error is written there again. A replay that differs from its recording stops there.",
 	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
 	"  pugmark replay gz.pugrec                     the profile\n"
 	"  pugmark replay -o gz.pug gz.pugrec           its trace\n"
 	"  pugmark replay --no-output --sim cache gz.pugrec\n\n"
-	"Exit status: the recorded program's own. 1 if the recording cannot be replayed to its end, 2 "
-	"for a usage\n"
+	"Exit status: the recorded program's own. 1 if the recording cannot be replayed to its "
+	"end, 2 for a usage\n"
 	"error.",
 };
 static const struct pm_opt_help *used_help = &help;
@@ -225,7 +225,8 @@ static void refuse_each(const struct outputs *f, const struct run_trace *t, bool
 
 	for (size_t i = 0; i < NR(to); i++)
 		if (to[i] && pm_path_has_process(to[i]))
-			pm_opt_usage(used_help, "'%s': a file for each process (%%p) is for traces: "
+			pm_opt_usage(used_help,
+				     "'%s': a file for each process (%%p) is for traces: "
 				     "-o x.%%p.pug", to[i]);
 }
 

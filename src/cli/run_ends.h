@@ -3,7 +3,7 @@
 #ifndef PM_CLI_RUN_ENDS_H
 #define PM_CLI_RUN_ENDS_H
 
-/* End as the program ended, without a second core file: @status, or signal @sig if that is not 0. */
+/* End as the program ended, without a second core file: @status, or signal @sig, not 0. */
 int run_end_like(int status, int sig);
 /* For pm_guard_last(): a fault of ours, not to be taken for one of the program. */
 void run_say_death(void *ctx, int sig, unsigned removed);

@@ -57,7 +57,8 @@ static void use(struct rec_reader *r, uint8_t *log)
 		sum += rec_why(r, k).why;
 	}
 	for (uint32_t i = 0; i < rec_nfile(r); i++) {
-		int fd = rec_file_of(r, i) && rec_file_of(r, i)->kept ? rec_file_open(r, i, &err) : -1;
+		const struct rec_file *f = rec_file_of(r, i);
+		const int fd = f && f->kept ? rec_file_open(r, i, &err) : -1;
 
 		if (fd >= 0)
 			close(fd);

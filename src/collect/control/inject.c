@@ -26,7 +26,7 @@
 
 #include "base/temp.h"
 #include "collect/control/remote.h"
-#include "collect/control/record.h"
+#include "collect/control/recorder.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
 extern const uint8_t pm_rt32_text[], pm_rt32_text_end[], pm_rt32_data[], pm_rt32_data_end[];
@@ -569,8 +569,8 @@ bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint
 		return false;
 	}
 	*entry = regs.rip;
-	ok = inject_stopped(s, &(struct injected){ .pid = pid, .regs = &regs, .mask = mask }, regs.rsp - 512,
-			    block, sp, why, n);
+	ok = inject_stopped(s, &(struct injected){ .pid = pid, .regs = &regs, .mask = mask },
+			    regs.rsp - 512, block, sp, why, n);
 	ptrace(PTRACE_SETSIGMASK_, pid, 8, &mask);
 	return ok;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "collect/consume/trace.h"
-#include "collect/control/record.h"
+#include "collect/control/recorder.h"
 
 /* ---- thread blocks --------------------------------------------------------------------------- */
 uint32_t block_new(struct session *s, uint32_t proc, bool i386)

@@ -2,7 +2,7 @@
 /* request_log.c - requests of programs that are recorded or replayed */
 #include <stdio.h>
 
-#include "collect/control/record.h"
+#include "collect/control/recorder.h"
 #include "collect/control/requests.h"
 
 void request_log(struct session *s, struct request *q)

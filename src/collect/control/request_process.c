@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "collect/consume/trace.h"
-#include "collect/control/record.h"
+#include "collect/control/recorder.h"
 #include "collect/control/requests.h"
 
 /* ---- a thread begins ------------------------------------------------------------------------- */
@@ -45,7 +45,8 @@ static void process_begins(struct session *s, const struct request *q)
 
 	if (s->tracer)
 		trace_note(s->tracer, q->block, RT_N_PROCESS,
-			   (const uint64_t[]){ proc_name(p), parent ? proc_name(parent) : p->parent },
+			   (const uint64_t[]){ proc_name(p),
+					       parent ? proc_name(parent) : p->parent },
 			   2, p->user.program);
 	if (!p->user.program)
 		p->user.program = peek_exe(s, p->pid);

@@ -15,7 +15,7 @@
 #include "base/guard.h"
 #include "base/temp.h"
 #include "collect/consume/trace.h"
-#include "collect/control/record.h"
+#include "collect/control/recorder.h"
 #include "isa/x86/decode.h"
 
 static enum pm_status session_open(struct session *s, struct pm_err *err)

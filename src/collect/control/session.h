@@ -347,8 +347,8 @@ bool load_prepare(struct session *s, uint32_t pid, int program, const char *name
 		  const char *shell, struct proc **p, char *why, size_t n);
 /* The same of what @link leads to; NULL: it cannot, which has been said where that is worth it. */
 struct proc *load_from(struct session *s, const char *link, uint32_t pid);
-/* The same of a program that was recorded; @start NULL: no file is executed for it. NULL: it cannot;
- * @why says. */
+/* The same of a program that was recorded; @start NULL: no file is executed for it. NULL: it
+ * cannot; @why says. */
 struct proc *load_recorded(struct session *s, const struct rt_start *start, const char *program,
 			   char *why, size_t n);
 /* @pid could not execute it. */

@@ -17,20 +17,20 @@
 #define MAX_START	(1ull << 30)	/* bytes of what a program began with */
 #define USER_END	0x7ffffffff000ull
 
-struct chunk {
+struct rec_chunk {
 	uint64_t at;			/* of its head */
 	struct chunk_head h;
 	bool cut;
 };
 
-struct stream {
+struct rec_stream {
 	struct rec_start *start;
 	size_t *log;			/* indexes of chunks */
 	size_t nlog, cap_log, next;
 	struct rec_ended end;
 };
 
-struct kept_file {
+struct rec_kept {
 	struct rec_file f;
 	size_t *data;			/* indexes of chunks */
 	size_t ndata, cap_data;
@@ -41,11 +41,11 @@ struct rec_reader {
 	const char *path;
 	const uint8_t *p;		/* the whole file, mapped */
 	size_t n;
-	struct chunk *chunk;
+	struct rec_chunk *chunk;
 	size_t nchunk, cap_chunk;
-	struct stream *stream;
+	struct rec_stream *stream;
 	size_t nstream, cap_stream;
-	struct kept_file *file;
+	struct rec_kept *file;
 	size_t nfile, cap_file;
 	struct pm_arena mem;
 	struct pm_buf raw;
@@ -93,7 +93,7 @@ static enum pm_status find_chunks(struct rec_reader *r, struct pm_err *err)
 	size_t at = REC_HEAD;
 
 	while (at < r->n) {
-		struct chunk c = { .at = at };
+		struct rec_chunk c = { .at = at };
 
 		if (r->n - at < REC_CHUNK_HEAD) {
 			r->cut = true;
@@ -103,8 +103,8 @@ static enum pm_status find_chunks(struct rec_reader *r, struct pm_err *err)
 			return pm_fail(err, at, "expected the head of a chunk, found other bytes");
 		if (c.h.kind < REC_START || c.h.kind > REC_END || c.h.raw > raw_limit(&c.h) ||
 		    c.h.stream >= MAX_STREAMS)
-			return pm_fail(err, at, "a chunk of kind %u, stream %u, %llu bytes: not one "
-				       "that a recording has", c.h.kind, c.h.stream,
+			return pm_fail(err, at, "a chunk of kind %u, stream %u, %llu bytes: not "
+				       "one that a recording has", c.h.kind, c.h.stream,
 				       (unsigned long long)c.h.raw);
 		at += REC_CHUNK_HEAD;
 		c.cut = c.h.stored > r->n - at;
@@ -120,7 +120,7 @@ static enum pm_status find_chunks(struct rec_reader *r, struct pm_err *err)
 
 /* What there is of the payload of chunk @c, into r->raw. False: what there is does not have its
  * check. */
-static bool unpack(struct rec_reader *r, const struct chunk *c)
+static bool unpack(struct rec_reader *r, const struct rec_chunk *c)
 {
 	const uint8_t *p = r->p + c->at + REC_CHUNK_HEAD;
 	const size_t there = (size_t)(r->p + r->n - p), n = c->cut ? there : c->h.stored;
@@ -275,16 +275,16 @@ static struct rec_start *get_start(struct rec_reader *r, struct pm_cur *c)
 }
 
 /* ---- the index ------------------------------------------------------------------------------- */
-static struct stream *stream_of(struct rec_reader *r, uint32_t number)
+static struct rec_stream *stream_of(struct rec_reader *r, uint32_t number)
 {
 	while (r->nstream <= number) {
 		pm_grow(r->stream, r->nstream, r->cap_stream);
-		r->stream[r->nstream++] = (struct stream){ 0 };
+		r->stream[r->nstream++] = (struct rec_stream){ 0 };
 	}
 	return &r->stream[number];
 }
 
-static struct kept_file *file_of(struct rec_reader *r, uint32_t number, struct pm_cur *c)
+static struct rec_kept *file_of(struct rec_reader *r, uint32_t number, struct pm_cur *c)
 {
 	if (number >= MAX_FILES) {
 		pm_fail(c->err, pm_cur_at(c), "file %u: too many", number);
@@ -292,14 +292,14 @@ static struct kept_file *file_of(struct rec_reader *r, uint32_t number, struct p
 	}
 	while (r->nfile <= number) {
 		pm_grow(r->file, r->nfile, r->cap_file);
-		r->file[r->nfile++] = (struct kept_file){ 0 };
+		r->file[r->nfile++] = (struct rec_kept){ 0 };
 	}
 	return &r->file[number];
 }
 
 static void get_file(struct rec_reader *r, struct pm_cur *c)
 {
-	struct kept_file *f = file_of(r, pm_cur_u32(c, "a file"), c);
+	struct rec_kept *f = file_of(r, pm_cur_u32(c, "a file"), c);
 
 	if (!f)
 		return;
@@ -310,7 +310,7 @@ static void get_file(struct rec_reader *r, struct pm_cur *c)
 	f->f.path = get_text(r, c, "a file's name");
 }
 
-static void get_end(struct stream *s, struct pm_cur *c)
+static void get_end(struct rec_stream *s, struct pm_cur *c)
 {
 	s->end.why = pm_cur_u32(c, "the end");
 	pm_cur_u32(c, "the end");
@@ -321,7 +321,7 @@ static void get_end(struct stream *s, struct pm_cur *c)
 
 static void index_data(struct rec_reader *r, size_t i, struct pm_cur *c)
 {
-	struct kept_file *f = file_of(r, pm_cur_u32(c, "a file"), c);
+	struct rec_kept *f = file_of(r, pm_cur_u32(c, "a file"), c);
 
 	if (f) {
 		pm_grow(f->data, f->ndata, f->cap_data);
@@ -331,8 +331,8 @@ static void index_data(struct rec_reader *r, size_t i, struct pm_cur *c)
 
 static enum pm_status index_chunk(struct rec_reader *r, size_t i, struct pm_err *err)
 {
-	const struct chunk *k = &r->chunk[i];
-	struct stream *s = stream_of(r, k->h.stream);
+	const struct rec_chunk *k = &r->chunk[i];
+	struct rec_stream *s = stream_of(r, k->h.stream);
 	struct pm_cur c;
 
 	if (k->h.kind == REC_LOG) {
@@ -384,8 +384,8 @@ static enum pm_status check_files(const struct rec_reader *r, struct pm_err *err
 		fd = open_same(f, &error);
 		errno = error;
 		if (error)
-			return pm_fail_errno(err, "the recorded program had mapped '%s', which cannot "
-					     "be opened", f->path);
+			return pm_fail_errno(err, "the recorded program had mapped '%s', which "
+					     "cannot be opened", f->path);
 		if (fd >= 0)
 			close(fd);
 		else
@@ -503,7 +503,7 @@ const struct rec_file *rec_file_of(const struct rec_reader *r, uint32_t number)
 	return number < r->nfile && r->file[number].there ? &r->file[number].f : NULL;
 }
 
-static bool put_kept(struct rec_reader *r, const struct kept_file *f, int fd)
+static bool put_kept(struct rec_reader *r, const struct rec_kept *f, int fd)
 {
 	if (f->f.size > 1ull << 40 || ftruncate(fd, (off_t)f->f.size))
 		return false;
@@ -524,7 +524,7 @@ static bool put_kept(struct rec_reader *r, const struct kept_file *f, int fd)
 
 int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *err)
 {
-	const struct kept_file *f = number < r->nfile ? &r->file[number] : NULL;
+	const struct rec_kept *f = number < r->nfile ? &r->file[number] : NULL;
 	int fd, error;
 
 	err->file = r->path;
@@ -551,8 +551,10 @@ int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *er
 /* ---- logs ------------------------------------------------------------------------------------ */
 bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child)
 {
-	const struct rec_start *s = child && child <= r->nstream ? r->stream[child - 1].start : NULL;
+	const struct rec_start *s = NULL;
 
+	if (child && child <= r->nstream)
+		s = r->stream[child - 1].start;
 	return s && s->from == stream + 1 && !s->nmap;
 }
 
@@ -584,7 +586,8 @@ static size_t sound_events(const struct rec_reader *r, uint32_t stream, const ui
 		struct rt_event e;
 
 		memcpy(&e, p + at, sizeof e);
-		if (e.size < sizeof e || e.size % 8 || e.size > n - at || !event_is_sound(r, stream, &e))
+		if (e.size < sizeof e || e.size % 8 || e.size > n - at ||
+		    !event_is_sound(r, stream, &e))
 			break;
 		at += e.size;
 	}
@@ -593,10 +596,10 @@ static size_t sound_events(const struct rec_reader *r, uint32_t stream, const ui
 
 size_t rec_next(struct rec_reader *r, uint32_t stream, void *to)
 {
-	struct stream *s = stream < r->nstream ? &r->stream[stream] : NULL;
+	struct rec_stream *s = stream < r->nstream ? &r->stream[stream] : NULL;
 
 	while (s && s->next < s->nlog && !s->end.damaged) {
-		const struct chunk *c = &r->chunk[s->log[s->next++]];
+		const struct rec_chunk *c = &r->chunk[s->log[s->next++]];
 		const bool good = unpack(r, c);
 		const size_t n = good ? sound_events(r, stream, r->raw.p, r->raw.n) : 0;
 

@@ -112,8 +112,8 @@ const struct rec_file *rec_file_of(const struct rec_reader *r, uint32_t number);
 /* Descriptor of file @number, to read: of the real one if that is as it was, for its symbols, or of
  * a memory file with what is kept of it. The caller closes it. -1 after pm_fail. */
 int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *err);
-/* The next events of @stream, whole ones, at most RT_LOG_SIZE bytes, into @to. 0: no more, for which
- * rec_why() gives the reason. */
+/* The next events of @stream, whole ones, at most RT_LOG_SIZE bytes, into @to. 0: no more, for
+ * which rec_why() gives the reason. */
 size_t rec_next(struct rec_reader *r, uint32_t stream, void *to);
 /* Is @child, 1 + its number, the stream of a process that is a copy of @stream's? */
 bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child);

@@ -168,8 +168,8 @@
 #define RT_CHUNK		0x100000	/* bytes of one; guard pages follow */
 #define RT_CHUNK_STRIDE		0x110000
 #define RT_CHUNKS		8
-#define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind the
-						 * other */
+#define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind
+						 * the other */
 #define RT_LOG_SIZE		0x400000
 
 #ifndef __ASSEMBLER__
@@ -235,7 +235,7 @@ enum rt_op {
 	RQ_BEGIN,	/* the runtime has loaded a program (rt_load)
 			 * -> r[0] number of struct rt_range, in place of commands,
 			 * r[1] address of the vDSO */
-	/* Of a program that is recorded or replayed (record.c) */
+	/* Of a program that is recorded or replayed (to_log.c) */
 	RQ_LOG,		/* recorded: its log is full, and is to begin anew; replayed: a[0] bytes of
 			 * it have been used -> r[0] how many there are now, 0: no more; r[1] 1:
 			 * behind them another program is executed */
@@ -394,8 +394,9 @@ struct rt_block {			/* at gs:0 */
 	/* At RT_LOG: bytes written, or read; replayed: bytes that there are; events so far. */
 	uint64_t log_at, log_end, nlogged;
 	uint64_t log_brk;		/* replayed: where the heap ends */
-	uint64_t call_check, call_length;	/* of the call that is being made: see record.c */
-	uint64_t log_mask;		/* replayed: app_mask, while a signal is given in spite of it */
+	uint64_t call_check, call_length;	/* of the call that is being made: see to_log.c */
+	uint64_t log_mask;		/* replayed: app_mask, while a signal is given in spite
+					 * of it */
 	uint32_t log_place;		/* a signal may be given where the thread leaves to */
 	uint32_t deferred;		/* signals wait for such a place */
 	uint64_t log_tid_at;		/* replayed: where its own number goes, as it begins */
@@ -552,7 +553,8 @@ struct rt_start {
 	uint64_t sp, pc, rax, rdx, mask, ignored, brk;	/* signals: bit n - 1 */
 	uint32_t controller;		/* its pid */
 	uint32_t memory;		/* its descriptor of a file with contents of pages */
-	uint32_t echo;			/* 1: what it writes to standard output and error is wanted */
+	uint32_t echo;			/* 1: what it writes to standard output and error is
+					 * wanted */
 	uint32_t several;		/* 1: there are more processes */
 	uint32_t nmap, npart;
 	struct rt_start_map {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* odd_insns.c - instructions whose results no other run repeats: time, chance, the processor */
-#include "record.h"
+#include "log.h"
 
 #define ARITHMETIC 0x8d5u		/* OF SF ZF AF PF CF */
 #define CARRY 1u

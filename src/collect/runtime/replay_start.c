@@ -4,7 +4,7 @@
  *
  * The kernel has executed a file that holds nothing but the runtime (control/loader.c). What the
  * kernel has mapped besides goes, and the program is mapped as struct rt_start says. */
-#include "record.h"
+#include "log.h"
 
 #define START ((const struct rt_start *)RT_LOAD)
 #define MAP_GROWSDOWN 0x100
@@ -166,11 +166,6 @@ void rt_begun(struct rt_block *next)
 }
 
 /* ---- what the process may ask of the kernel from here on ------------------------------------- */
-struct bpf {
-	uint16_t code;
-	u8 jt, jf;
-	u32 k;
-};
 enum { LD = 0x20, JEQ = 0x15, RET_ = 0x06, ALLOW = 0x7fff0000, KILL = 0x80000000 };
 #define ABOVE 6				/* the upper half of the first */
 #define ARGUMENT(i) (16 + 8 * (i))	/* of struct seccomp_data: its lower half */
@@ -182,7 +177,8 @@ void rt_replay_confine(u32 pid)
 	static const u8 free_calls[] = {
 		NR_read, NR_close, NR_fstat, NR_mmap, NR_mprotect, NR_munmap, NR_rt_sigaction,
 		NR_rt_sigprocmask, NR_rt_sigreturn, NR_mremap, NR_madvise, NR_getpid, NR_exit,
-		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, NR_pread, NR_wait4, 24,
+		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, NR_pread,
+		NR_wait4, 24 /* sched_yield */,
 	};
 	/* signals to itself; where there are children, whose numbers nobody knows yet, the upper
 	 * half of a number that has none */

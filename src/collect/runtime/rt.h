@@ -114,6 +114,11 @@ struct k_siginfo {
 	uint8_t rest[128 - 8 - 2 * sizeof(word)];
 };
 _Static_assert(sizeof(struct k_siginfo) == 128, "the kernel's");
+struct bpf {				/* struct sock_filter */
+	uint16_t code;
+	uint8_t jt, jf;
+	u32 k;
+};
 #define FP_XSTATE_MAGIC1 0x46505853u	/* in the spare words of an fxsave area */
 #define FX_SW 464
 
@@ -236,7 +241,7 @@ static inline long rt_load_open(struct rt_block *b) { return -1; }
 static inline long rt_load_exec(struct rt_block *b) { return -ENOSYS; }
 #endif
 
-/* ---- record.c, replay.c, replay_start.c: only 64-bit programs with a controller -------------- */
+/* ---- to_log.c, from_log.c, replay_start.c: only 64-bit programs with a controller ------------ */
 enum rt_call_next { RT_CALL_MAKE, RT_CALL_DONE, RT_CALL_LATER };
 #if defined(__x86_64__) && !defined(RT_IDT)
 static inline int rt_records(const struct rt_block *b)

@@ -135,7 +135,8 @@ static long copy_vfork(struct rt_block *b, u64 flags, long nr, word call[5], u64
 /* The process is made again; what it shares with its parent it has not shared. */
 static void clone_again(struct rt_block *b, u64 flags, u64 stack, u64 tls, u64 tid_at)
 {
-	const word call[5] = { 17 /* SIGCHLD */ | (word)(flags & CLONE_SETTLS), 0, 0, 0, (word)tls };
+	const word call[5] = { 17 /* SIGCHLD */ | (word)(flags & CLONE_SETTLS), 0, 0, 0,
+			       (word)tls };
 
 	b->log_tid_at = flags & CLONE_CHILD_SETTID ? tid_at : 0;
 	clone_as(b, 0, stack, NR_clone, call);
@@ -218,12 +219,6 @@ static void do_exit(struct rt_block *b, int group)
 }
 
 /* ---- seccomp --------------------------------------------------------------------------------- */
-struct bpf {
-	uint16_t code;
-	uint8_t jt, jf;
-	u32 k;
-};
-
 /* The program's filter, behind a preamble that lets the runtime's own calls pass: those are made
  * anywhere in the runtime except at the instructions that execute the program's calls. */
 static long do_seccomp(struct rt_block *b, int filter, u64 flags, u64 prog)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - what a recorded process logs goes into the recording */
+/* recorder.c - what a recorded process logs goes into the recording */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "collect/control/record.h"
+#include "collect/control/recorder.h"
 #include "collect/record/recording.h"
 
 #define PAGE 4096u
@@ -347,10 +347,11 @@ void record_over(struct session *s, struct proc *p)
 	if (!s->recorder || !p->stream)
 		return;
 	if (lost && !p->log.over)
-		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is not "
-			"in the recording", p->pid);
+		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is "
+			"not in the recording", p->pid);
 	drain(s, p, p->thread[0].block);
-	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED, 0);
+	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED,
+		  0);
 }
 
 uint32_t record_child(struct session *s, struct proc *p, struct proc *child)

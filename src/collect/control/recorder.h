@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h - a session that records what it runs, or that runs a recording again
+/* recorder.h - a session that records what it runs, or that runs a recording again
  *
- * Recorded: each process with one thread is a stream. Its runtime logs (runtime/record.c), and here what is logged goes
- * into the recording, with what the program began with and the files that it maps.
+ * Recorded: each process with one thread is a stream. Its runtime logs (runtime/to_log.c), and here
+ * what is logged goes into the recording, with what the program began with and the files that it
+ * maps.
  * Replayed: the process executes the runtime alone, which maps what the program began with
  * (runtime/replay_start.c), and asks for more of the log when it has used what there is.
  *
  * Ownership  the session owns both; recordings are opened by whoever runs the session.
- * Errors     a recording that cannot be written: record_close() says so, and the program has gone on.
+ * Errors     a recording that cannot be written: record_close() says so, and the program has gone
+ *            on.
  * Threads    the controller's. */
-#ifndef PM_CONTROL_RECORD_H
-#define PM_CONTROL_RECORD_H
+#ifndef PM_CONTROL_RECORDER_H
+#define PM_CONTROL_RECORDER_H
 
 #include "collect/control/session.h"
 
-/* ---- record.c -------------------------------------------------------------------------------- */
+/* ---- recorder.c ----------------------------------------------------------------------------- */
 void record_open(struct session *s);
 /* @pid, with thread block @block, stands at its exec stop: from here on it is recorded. False: it
  * cannot be; @why says. */
@@ -34,7 +36,7 @@ void record_stop(struct session *s, struct proc *p, uint32_t block, uint64_t why
 		 uint64_t more);
 enum pm_status record_close(struct session *s, struct pm_err *err);
 
-/* ---- replay.c -------------------------------------------------------------------------------- */
+/* ---- replaying.c ---------------------------------------------------------------------------- */
 enum pm_status replay_launch(struct session *s, struct pm_err *err);
 /* More of the log of @p: bytes. *execs: behind them another program is executed. */
 size_t replay_more(struct session *s, struct proc *p, uint32_t block, uint64_t *execs);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h - what record.c and replay.c share: the table of system calls, the log, odd instructions
+/* log.h - what to_log.c and from_log.c share: the table of system calls, the log, odd instructions
  *
  * A *recorded* program logs what another run would not repeat: results of its system calls and of
  * some instructions, and signals. A *replayed* one takes all that from the log. Only what changes
  * its address space is done again, at the same addresses.
  *
  * Events are in RT_LOG. Recorded: the controller empties it when it is full, and whenever it likes
- * reads what is there so far, up to log_at, which therefore changes after an event has been written.
+ * reads what is there so far, up to log_at, which therefore changes after an event has been
+ * written.
  * Replayed: the controller fills it when all has been used. */
-#ifndef PM_RUNTIME_RECORD_H
-#define PM_RUNTIME_RECORD_H
+#ifndef PM_RUNTIME_LOG_H
+#define PM_RUNTIME_LOG_H
 
 #include "rt.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c - a recorded program is replayed: what it learns from the kernel comes from the log
+/* from_log.c - a recorded program is replayed: what it learns from the kernel comes from the log
  *
  * Of the program's system calls only those are made that change its address space, at the recorded
  * addresses; and fork(). Whoever replays has nothing else to fear: the process has a filter for all
  * others (replay_start.c). */
-#include "record.h"
+#include "log.h"
 
 #define ARITHMETIC 0x8d5u		/* OF SF ZF AF PF CF */
 
@@ -159,9 +159,8 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 	}
 }
 
-/* ---- what the program wrote to its standard output and error ---------------------------------- */
-static u8 output[256];			/* of a descriptor: 1, 2: it is that one's, or a copy; set when
-					 * the program begins */
+/* ---- what the program wrote to its standard output and error --------------------------------- */
+static u8 output[256];			/* of a descriptor: 1, 2: it is that one's, or a copy */
 
 static void close_range_of(u64 from, u64 to)
 {

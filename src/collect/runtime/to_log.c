@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* record.c - a program is recorded: what it learns from the kernel and the processor is logged */
-#include "record.h"
+/* to_log.c - a program is recorded: what it learns from the kernel and the processor is logged */
+#include "log.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 #define fix(a, n)	{ PART_FIX, a, 0, n }
@@ -57,15 +57,19 @@ u64 rt_registers_check(const struct rt_block *b)
 static long ioctl_size(u32 cmd)
 {
 	static const struct { u32 cmd, size; } known[] = {
-		{ 0x5401, 36 }, { 0x5402, 0 }, { 0x5403, 0 }, { 0x5404, 0 },	/* TCGETS, TCSETS* */
-		{ 0x5405, 18 }, { 0x5406, 0 }, { 0x5407, 0 }, { 0x5408, 0 },	/* TCGETA, TCSETA* */
-		{ 0x5409, 0 }, { 0x540a, 0 }, { 0x540b, 0 },		/* TCSBRK, TCXONC, TCFLSH */
-		{ 0x540e, 0 }, { 0x540f, 4 }, { 0x5410, 0 },		/* TIOCSCTTY, TIOC[GS]PGRP */
-		{ 0x5411, 4 }, { 0x5413, 8 }, { 0x5414, 0 },		/* TIOCOUTQ, TIOC[GS]WINSZ */
-		{ 0x541b, 4 }, { 0x5421, 0 }, { 0x5422, 0 },	/* FIONREAD, FIONBIO, TIOCNOTTY */
-		{ 0x5424, 4 }, { 0x5425, 0 }, { 0x5429, 4 },		/* TIOCGETD, TCSBRKP, TIOCGSID */
-		{ 0x5450, 0 }, { 0x5451, 0 }, { 0x5452, 0 },	/* FIONCLEX, FIOCLEX, FIOASYNC */
-		{ 0x8905, 4 }, { 0x8912, ~0u },			/* SIOCATMARK, SIOCGIFCONF */
+		/* TCGETS, TCSETS*, TCGETA, TCSETA*; TCSBRK, TCXONC, TCFLSH */
+		{ 0x5401, 36 }, { 0x5402, 0 }, { 0x5403, 0 }, { 0x5404, 0 },
+		{ 0x5405, 18 }, { 0x5406, 0 }, { 0x5407, 0 }, { 0x5408, 0 },
+		{ 0x5409, 0 }, { 0x540a, 0 }, { 0x540b, 0 },
+		/* TIOCSCTTY, TIOCGPGRP, TIOCSPGRP, TIOCOUTQ, TIOCGWINSZ, TIOCSWINSZ */
+		{ 0x540e, 0 }, { 0x540f, 4 }, { 0x5410, 0 },
+		{ 0x5411, 4 }, { 0x5413, 8 }, { 0x5414, 0 },
+		/* FIONREAD, FIONBIO, TIOCNOTTY; TIOCGETD, TCSBRKP, TIOCGSID */
+		{ 0x541b, 4 }, { 0x5421, 0 }, { 0x5422, 0 },
+		{ 0x5424, 4 }, { 0x5425, 0 }, { 0x5429, 4 },
+		/* FIONCLEX, FIOCLEX, FIOASYNC; SIOCATMARK, SIOCGIFCONF */
+		{ 0x5450, 0 }, { 0x5451, 0 }, { 0x5452, 0 },
+		{ 0x8905, 4 }, { 0x8912, ~0u },
 	};
 	const u32 kind = cmd >> 8 & 0xff;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.c - a recording is run again: its program begins as it began, and gets what was logged */
+/* replaying.c - a recording runs again: its program begins as it began, and gets what was logged */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/control/record.h"
+#include "collect/control/recorder.h"
 #include "collect/record/recording.h"
 
 struct replayer {
@@ -20,8 +20,8 @@ struct replayer {
 	bool over;			/* that has used all of its log */
 	bool cut, damaged;		/* some log is */
 	uint8_t *buf;
-	int start;			/* a file for struct rt_start, so many bytes; -1: none yet */
-	uint64_t starts;
+	int start;			/* a file for struct rt_start; -1: none yet */
+	uint64_t starts;		/* its bytes */
 	char differs[200];		/* how it is another run; "": it is not */
 };
 
@@ -234,8 +234,8 @@ enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_er
 	if (*differs)
 		return pm_fail_file(err, "%s", differs);
 	if (damaged)
-		return pm_fail_file(err, "the recording is damaged: it has been replayed up to where "
-				    "it is");
+		return pm_fail_file(err, "the recording is damaged: it has been replayed up to "
+				    "where it is");
 	if (cut) {
 		c->status = 0;
 		return pm_fail_file(err, "the recording is cut off: it has been replayed up to its "
