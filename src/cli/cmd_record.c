@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/guard.h"
 #include "base/number.h"
@@ -52,6 +53,8 @@ int cmd_record(int argc, char **argv)
 		pm_opt_usage(&help, "no program given");
 	if (o.portable && o.lean)
 		pm_opt_usage(&help, "--portable and --lean exclude each other");
+	if (o.record && !strcmp(o.record, "-"))
+		pm_opt_usage(&help, "a recording goes to a file: -o FILE");
 	if (!o.record)
 		pm_opt_usage(&help, "-o FILE is missing: where the recording goes");
 	o.argv = argv;

@@ -3,9 +3,9 @@
 $ pugmark help | sed -n 's/^\([^ ].*\):$/\1:/p; s/^  \([a-z0-9-]*\)  .*/  \1/p' | head -5; pugmark help >help; for a in --help -h ''; do pugmark $a | cmp - help; done
 > everyday commands:
 >   run
+>   record
+>   replay
 >   report
->   annotate
->   mix
 # Each describes itself in three ways, which are one; none needs anything for it.
 $ for c in $(sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p' help); do pugmark $c --help >a; pugmark $c -h | cmp - a; pugmark help $c | cmp - a; grep -c -e '^  -h, --help' -e '^  -q, --quiet' -e '^  -v, --verbose' -e '^      --color' a; done | sort | uniq -c | awk '{ print ($1 > 25), $2 }'
 > 1 4

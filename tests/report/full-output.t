@@ -10,6 +10,8 @@ $ D=$TESTS/data; F=$D/formats
 + says pugmark $c --help
 + case $c in
 + run) says pugmark run -q --no-cache --json - -- true; says pugmark run -q --no-cache --report - -- true; says pugmark run -q --no-cache --exec --dump -- true ;;
++ record) says pugmark record --no-cache -o /dev/full -- true ;;
++ replay) pugmark record --no-cache -o r.pugrec -- true; says pugmark replay -q --no-cache --json - r.pugrec; says pugmark replay -q --no-cache --exec --dump r.pugrec ;;
 + instrument | idt | report | sql | machine | citcat) ;;	# what they write has tests of its own
 + idt2kt) says pugmark idt2kt -o - b ;;
 + vcount | vtrace | idtinfo) says pugmark $c b ;;

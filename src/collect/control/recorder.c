@@ -22,6 +22,7 @@ struct known_file {
 	off_t size;
 	struct timespec changed;
 	bool kept;
+	uint64_t from, to;		/* what of it was kept last */
 };
 
 struct recorder {
@@ -85,13 +86,18 @@ static uint32_t add_file(struct session *s, int fd, const struct stat *st, const
 
 static bool keep_part(struct session *s, uint32_t number, int fd, uint64_t off, uint64_t n)
 {
-	const uint64_t size = (uint64_t)s->recorder->file[number].size;
+	struct known_file *f = &s->recorder->file[number];
+	const uint64_t size = (uint64_t)f->size;
 	uint8_t *buf;
 	bool ok = true;
 
 	if (off >= size)
 		return true;
 	n = n < size - off ? n : size - off;
+	if (off >= f->from && off + n <= f->to)
+		return true;			/* every program maps some files */
+	f->from = off;
+	f->to = off + n;
 	buf = pm_alloc_unset(n < 1 << 22 ? n : 1 << 22);
 	while (n && ok) {
 		const ssize_t got = pread(fd, buf, n < 1 << 22 ? n : 1 << 22, (off_t)off);
