@@ -28,3 +28,16 @@ $ printf x >> e; pugmark replay r.pugrec 2>&1 | sed "s,'.*/e','e',"
 > pugmark: r.pugrec: the recorded program had mapped 'e', which has changed since (`pugmark record --portable` keeps it)
 $ rm e; pugmark replay r.pugrec 2>&1 | sed "s,'.*/e','e',"
 > pugmark: r.pugrec: the recorded program had mapped 'e', which cannot be opened: No such file or directory
+# Whoever records is killed: the program goes on, and what was written replays.
+$ { pugmark record -o k.pugrec -- /usr/bin/sh -c 'echo a; sleep 0.7; kill -9 $PPID; echo b'; sleep 1.5; } 2>/dev/null; true
+> a
+> b
+$ pugmark replay -q k.pugrec
+> a
+! pugmark: k.pugrec: the recording is cut off: it has been replayed up to its last complete event
+? 1
+# A recording writes nothing but memory of the process that replays it: what the program wrote to a file is not written again.
+$ pugmark record -o w.pugrec -- /usr/bin/sh -c 'echo x > f; mkdir d; echo done'; rm -r f d; pugmark replay -q w.pugrec; ls f d 2>&1 | grep -c 'No such'
+> done
+> done
+> 2
