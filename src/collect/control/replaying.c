@@ -205,10 +205,12 @@ void replay_differs(struct session *s, uint32_t block, uint64_t pc, uint64_t cal
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
-static void release(struct session *s)
+void replay_release(struct session *s)
 {
 	struct replayer *y = s->replayer;
 
+	if (!y)
+		return;
 	for (uint32_t i = 0; i < y->nfd; i++)
 		if (y->fd[i] >= 0)
 			close(y->fd[i]);
@@ -230,7 +232,7 @@ enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_er
 	const bool over = y->over, damaged = y->damaged, cut = y->cut;
 
 	memcpy(differs, y->differs, sizeof differs);
-	release(s);
+	replay_release(s);
 	if (*differs)
 		return pm_fail_file(err, "%s", differs);
 	if (damaged)

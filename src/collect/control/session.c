@@ -130,7 +130,7 @@ static void pass_signal(struct session *s, bool *asked, double *since)
 	if (sig && s->opts->pid)
 		s->detaching = true;
 	else if (sig && !s->root_done)
-		kill(s->root, sig);
+		kill(s->root, s->replayer ? SIGKILL : sig);	/* what it gets is recorded */
 	*asked |= sig;
 	if (!*asked || !s->kept_waiting)
 		*since = 0;
@@ -275,6 +275,8 @@ static void close_unused(struct session *s)
 	uint64_t bytes, insns;
 
 	trace_close(s->tracer, &bytes, &insns, &later);	/* its threads look at the session */
+	record_close(s, &later);
+	replay_release(s);
 	session_close(s);
 	pm_keep(s->out);			/* what the error says may lie there */
 }

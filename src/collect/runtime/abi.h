@@ -259,7 +259,6 @@ enum rt_log_end {
 	RT_END_FILE,		/* something is mapped that is no ordinary file */
 	RT_END_SIGNAL,		/* signal a[1] waits, and the program makes no system call */
 	RT_END_SHARED,		/* memory is shared with other processes */
-	RT_END_EXEC,		/* another program is executed */
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
 };
 

@@ -29,7 +29,7 @@ static const struct rt_call calls[] = {
 
 const struct rt_call *rt_call_of(u64 nr)
 {
-	static const struct rt_call none = { HOW_NONE };
+	static const struct rt_call none;	/* HOW_NONE */
 
 	return nr < NR_OF(calls) ? &calls[nr] : &none;
 }
