@@ -31,10 +31,11 @@ struct frame {
 };
 
 struct proc {
-	struct frame f;
 	u32 pt[PAGES];
+	struct frame f;
 	int alive, waiting;		/* waiting: for the disk */
-};
+	u32 ticks;
+} __attribute__((aligned(4096)));	/* so that each page table has a page number of its own */
 
 extern struct frame *frame;
 extern u32 *page_table;
@@ -46,9 +47,9 @@ void citcat_begin(void);
 
 u32 stack[1024];
 u32 stack_top[4];
-static struct proc procs[NPROC] __attribute__((aligned(4096)));
+static struct proc procs[NPROC];
 static u8 memory[NPROC * 40 * 4096] __attribute__((aligned(4096)));
-static int current;
+static int current, running = -1;	/* running: whom the monitor was told of */
 static u32 ticks, disk_irqs;
 
 #define c0_read(n) ({ u32 v_; __asm__ volatile("mfc0 %0, $" #n "; nop" : "=r"(v_)); v_; })
@@ -70,6 +71,22 @@ static u32 cause(void)
 	WINDOW[6] = v;
 	return v;
 }
+
+/* Kernel events for whoever watches the bus: arguments, then the tag. An argument has two words.
+ * A process's number is its index + 1, its address space the page number of its page table. */
+static void event(char tag, const u32 *arg, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		WINDOW[0xb00 / 4 + 2 * i] = arg[i];
+	WINDOW[0xb80 / 4] = (u8)tag;
+}
+
+#define EVENT(tag, ...) do {							\
+	const u32 arg_[] = { __VA_ARGS__ };					\
+	event(tag, arg_, sizeof arg_ / sizeof arg_[0]);				\
+} while (0)
+#define SPACE(n)	(PHYS(procs[n].pt) >> 12)
+#define DISK		1, 254, 0	/* its inode and device numbers */
 
 static void putch(char c)
 {
@@ -155,6 +172,7 @@ static void flush(u32 a, u32 n)
 
 static void disk_start(int write, u32 sector, u32 kva)
 {
+	EVENT(write ? '>' : '<', (u32)current + 1, DISK, sector * 512, 512);
 	flush(kva, 512);
 	RING->hdr.type = LE32(write);
 	RING->hdr.zero = 0;
@@ -213,6 +231,12 @@ static void make(int n)
 	p->f.gpr[4] = (u32)n;
 	p->f.status = 0x20008413 | 0x800;	/* CU1, IM7 IM3 (and IM2, unused), user, EXL, IE */
 	p->alive = 1;
+	EVENT('F', (u32)n + 1, 0);
+	EVENT('A', (u32)n + 1, SPACE(n));
+	EVENT('m', (u32)n + 1, 0x10000, code * 4096);
+	EVENT('m', (u32)n + 1, 0x3c000, 0x4000);
+	WINDOW[0xb40 / 4] = 'u' | 's' << 8 | 'e' << 16 | 'r' << 24;
+	EVENT('X', (u32)n + 1, 2, 254, 0);
 }
 
 static void power_off(void)
@@ -222,6 +246,7 @@ static void power_off(void)
 	puts_(" disk ");
 	hex(disk_irqs);
 	puts_("\n");
+	event('e', 0, 0);
 	WINDOW[10] = 0;
 	POWER[0] = 0x5555;
 	for (;;)
@@ -234,6 +259,11 @@ static void switch_to(int n)
 	frame = &procs[n].f;
 	page_table = procs[n].pt;
 	c0_write(10, (u32)n + 1);
+	if (n != running) {
+		running = n;
+		WINDOW[0x30 / 4] = SPACE(n);
+		EVENT('S', (u32)n + 1);
+	}
 }
 
 /* The next process that can run; with all of them waiting, spin for the disk with interrupts
@@ -294,6 +324,8 @@ static void syscall(struct frame *f)
 		break;
 	case SYS_EXIT:
 		procs[current].alive = 0;
+		EVENT('T', (u32)current + 1, procs[current].ticks, 0);
+		EVENT('u', SPACE(current));
 		schedule();
 		break;
 	case SYS_COUNT:
@@ -311,6 +343,7 @@ void trap(struct frame *f, u32 c)
 			disk_done();
 		if (c & 0x8000) {
 			ticks++;
+			procs[current].ticks++;
 			/* never two intervals alike: interrupts fall on every kind of
 			 * instruction */
 			c0_write(11, count() + 700 + (ticks * 37 & 1023));

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "cli/traces.h"
 #include "collect/machine/idle.h"
+#include "collect/machine/kernel.h"
 #include "collect/machine/machine.h"
 #include "collect/machine/monitor.h"
 #include "collect/machine/tracer.h"
@@ -115,6 +116,8 @@ static void put_run(struct pm_result *r, const struct machine *m, double seconds
 	pm_result_u64(r, "exceptions", c->exceptions, NULL);
 	pm_result_u64(r, "branches", c->nbranch, NULL);
 	pm_result_u64(r, "cycles", machine_cycle(m), "cycles");
+	if (m->kernel && guest_kernel_events(m->kernel))
+		pm_result_u64(r, "kernel_events", guest_kernel_events(m->kernel), NULL);
 	if (m->monitor)
 		pm_result_u64(r, "transactions", monitor_transactions(m->monitor), NULL);
 	pm_result_f64(r, "cpu_seconds", seconds, "s");
@@ -137,6 +140,7 @@ static enum pm_status show(const struct pm_result *r, struct pm_err *err)
 static struct {
 	const char *elf, *kernel, *initrd, *append, *disk, *cpu, *ram;
 	const char *input, *save, *load, *trace, *trace_format, *json, *gdb;
+	const char *refs, *refs_format, *kernel_events;
 	struct pm_opt_list sims;
 	struct monitor_config monitor;
 	uint64_t limit, cycles, port, warmup;
@@ -175,6 +179,12 @@ static const struct pm_opt run_opts[] = {
 	OPT_STR(0, "exec-trace", &run.trace, "FILE",
 		"every instruction; with --cat, from the begin on"),
 	OPT_STR('t', "to", &run.trace_format, "FORMAT", "its format (default: by the name)"),
+	OPT_STR(0, "refs", &run.refs, "FILE",
+		"every fetch, load and store with its cycle and address space (laplace)"),
+	OPT_STR(0, "refs-format", &run.refs_format, "FORMAT",
+		"its format (default: by the name, else laplace)"),
+	OPT_STR(0, "kernel-events", &run.kernel_events, "FILE",
+		"what the guest's kernel reports: switches, forks, mappings (laplace-events)"),
 	OPT_LIST('s', "sim", &run.sims, "NAME:CONFIG",
 		 "a simulator or sink on these instructions, as `pugmark sim` has them"),
 	OPT_FLAG(0, "no-idle", &run.no_idle, "leave out loops that provably only wait"),
@@ -216,6 +226,11 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 		pm_opt_usage(&help, "'%s' is not a size of RAM between 1M and 496M", run.ram);
 	if (run.gdb && (!pm_parse_u64(run.gdb, &run.port) || run.port > 65535))
 		pm_opt_usage(&help, "'%s' is not a TCP port", run.gdb);
+	if (run.refs_format && !run.refs)
+		pm_opt_usage(&help, "--refs-format needs --refs");
+	if (run.kernel_events && run.warmup)
+		pm_opt_usage(&help, "--warmup would leave out what --kernel-events says of "
+			     "mappings");
 	if (run.monitor.sideband && !run.monitor.cat)
 		pm_opt_usage(&help, "--sideband needs --cat");
 	if (run.monitor.sideband && run.load)
@@ -275,6 +290,11 @@ static enum pm_status watch(struct machine *m, struct pm_pipeline **pipe, struct
 {
 	struct idle_config idle = { .big_endian = m->cpu->cfg.big_endian, .keep = !run.no_idle,
 				    .warmup = run.warmup };
+	const struct tracer_config how = {
+		.wait_go = run.monitor.cat && !run.monitor.sideband, .times = true,
+		.every_cycle = run.refs, .unknown_spaces = run.refs || run.kernel_events,
+	};
+	uint32_t facts = TRACER_FACTS | TRACER_TIMES;
 
 	if (run.monitor.cat || run.monitor.bus) {
 		m->monitor = monitor_new(&run.monitor, m->cpu, m->ram_size, err);
@@ -283,7 +303,16 @@ static enum pm_status watch(struct machine *m, struct pm_pipeline **pipe, struct
 		if (run.monitor.sideband)
 			monitor_begin_sideband(m->monitor, m->cpu);
 	}
-	if (!run.trace && !run.sims.n)
+	if (run.kernel_events)
+		facts |= PM_HAS_KERNEL;
+	else if (!run.trace && !run.refs && !run.sims.n)
+		return PM_OK;
+	if (how.unknown_spaces) {
+		m->kernel = guest_kernel_new(run.kernel_events, NULL, err);
+		if (!m->kernel)
+			return PM_ERR;
+	}
+	if (!run.trace && !run.refs && !run.sims.n)
 		return PM_OK;
 	*pipe = pm_pipeline_new();
 	if (run.no_idle || run.warmup)
@@ -292,11 +321,17 @@ static enum pm_status watch(struct machine *m, struct pm_pipeline **pipe, struct
 		if (pm_sink_add(*pipe, run.sims.v[i], pm_sims, err) != PM_OK)
 			return PM_ERR;
 	if (run.trace &&
-	    pm_trace_create(*pipe, run.trace, run.trace_format, TRACER_FACTS, err) != PM_OK)
+	    pm_trace_create(*pipe, run.trace, run.trace_format, facts, err) != PM_OK)
 		return PM_ERR;
-	if (pm_pipeline_start(*pipe, TRACER_FACTS, "machine traces", err) != PM_OK)
+	if (run.refs &&
+	    pm_trace_create(*pipe, run.refs,
+			    run.refs_format || pm_format_by_name(run.refs) ? run.refs_format
+									    : "laplace",
+			    facts, err) != PM_OK)
 		return PM_ERR;
-	m->tracer = tracer_new(*pipe, m->cpu, run.monitor.cat && !run.monitor.sideband);
+	if (pm_pipeline_start(*pipe, facts, "machine traces", err) != PM_OK)
+		return PM_ERR;
+	m->tracer = tracer_new(*pipe, m->cpu, &how);
 	return PM_OK;
 }
 
@@ -324,6 +359,8 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 		st = pm_pipeline_finish(pipe, result, err);
 	if (st == PM_OK && m->monitor)
 		st = monitor_finish(m->monitor, err);
+	if (st == PM_OK && m->kernel)
+		st = guest_kernel_finish(m->kernel, err);
 	if (st == PM_OK && run.save)
 		st = machine_save(m, run.save, err);
 	if (run.stats)
@@ -366,6 +403,7 @@ static int machine_run_cmd(int argc, char **argv)
 	pm_pipeline_free(pipe);
 	if (m) {
 		monitor_free(m->monitor);
+		guest_kernel_free(m->kernel);
 		tracer_free(m->tracer);	/* behind the pipeline, which refers to its code table */
 	}
 	pm_result_free(result);

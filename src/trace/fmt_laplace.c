@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "trace/kernel_event.h"
 #include "trace/text.h"
 
 enum laplace_kind { BIN32, BIN64, TEXT, EVENTS, BASIC, PROCESS };
@@ -63,6 +64,16 @@ static const struct event_kind *kind_of(char tag)
 		if (kinds[i].tag == tag)
 			return &kinds[i];
 	return NULL;
+}
+
+int pm_kernel_args(char tag)
+{
+	const struct event_kind *k = kind_of(tag);
+	int n = 0;
+
+	for (const char *f = k ? k->fields : ""; *f; f++)
+		n += *f == 'x' || *f == 'v';
+	return k ? n : -1;
 }
 
 enum dialect { LAPLACE, KVM05, KVM06 };

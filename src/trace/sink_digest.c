@@ -3,7 +3,7 @@
  * stored
  *
  * Everything that an event says counts, in order, and the bytes of instructions; indices into
- * tables do not, because they depend on the order of discovery. Blocks are expanded first. Streams
+ * tables do not, because they depend on the order of discovery, nor do times. Blocks are expanded first. Streams
  * are digested one by one. */
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 {
 	struct digest *d = self;
 	uint32_t at = b->stream->index;
-	uint64_t h;
+	uint64_t h, events = 0;
 
 	(void)err;
 	while (d->n <= at) {
@@ -79,6 +79,9 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	for (size_t i = 0; i < b->n; i++) {
 		const struct pm_event *e = &b->ev[i];
 
+		if (e->kind == PM_EV_TIME)
+			continue;
+		events++;
 		h = mix(h, e->kind | e->flags << 8 | (uint64_t)e->size << 16);
 		h = mix(h, e->addr);
 		h = mix(h, e->value);
@@ -86,7 +89,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			h = payload(h, b, e);
 	}
 	d->stream[at] = h;
-	d->events += b->n;
+	d->events += events;
 	return PM_OK;
 }
 

@@ -21,9 +21,9 @@ $ sh attach $TOP/build/guest/bare.elf run -n 3000000
 > [Inferior 1 (Remote target) exited normally]
 > status 0
 $ seq 1 20000 | head -c 65536 >disk.img; sh attach $TOP/build/guest/nano-be.elf power_off --cpu r4400,endian=big --disk disk.img
-> => 0x800029e0 <power_off>:	lui	a0,0x8000
->    0x800029e4 <power_off+4>:	addiu	sp,sp,-24
-> $1 = 0x800029e4
+> => 0x80002aec <power_off>:	lui	a0,0x8000
+>    0x80002af0 <power_off+4>:	addiu	sp,sp,-24
+> $1 = 0x80002af0
 > $2 = 0x1234
 > $3 = 77
 > [Inferior 1 (Remote target) exited normally]

@@ -3,8 +3,8 @@
 $ seq 1 20000 | head -c 65536 >disk.img; pugmark machine run --elf $TOP/build/guest/nano.elf --disk disk.img --save plain.snap
 > nano
 > float  ecd09def
-> code   073555d0
 > disk   2362d648
+> code   073555d0
 > branch 1d30e181
 > memory 44705aeb
 > ticks 00000001 disk 00000024
@@ -20,13 +20,13 @@ $ pugmark machine run -q --load half.snap --disk disk.img --save two.snap
 $ cmp plain.snap two.snap
 # what differs between two snapshots is named
 $ pugmark machine diff --disk disk.img plain.snap two.snap; pugmark machine run -q --load half.snap --disk disk.img -n 1 --save next.snap; pugmark machine diff --disk disk.img half.snap next.snap
-> pc[0] (next instruction, virtual): 0xffffffff80002814 and 0xffffffff80002818
+> pc[0] (next instruction, virtual): 0x10548 and 0x1054c
 ? 1
 $ pugmark machine diff --print --disk disk.img half.snap half.snap | head -4
 > half.snap:
-> pc            ffffffff80002814
+> pc            0000000000010548
 > in_delay      0000000000000000
-> tgt           ffffffff80002800
+> tgt           0000000000010544
 # other cache lines and a secondary cache: another bus, the same results
 $ pugmark machine run --cpu r4400,line=16 --elf $TOP/build/guest/nano.elf --disk disk.img | tail -2
 > memory 44705aeb
@@ -82,7 +82,7 @@ $ head -c 2000000 /dev/zero >big; pugmark machine run --ram 2M --kernel $TOP/bui
 ! pugmark: big: 2000000 bytes of initrd do not fit into 2 MiB of RAM behind the kernel
 ? 1
 $ head -c 3000 $TOP/build/guest/nano.elf >cut.elf; pugmark machine run --elf cut.elf
-! pugmark: cut.elf:0x0: expected 14928 bytes of segment 0, found 3000
+! pugmark: cut.elf:0x0: expected 15120 bytes of segment 0, found 3000
 ? 1
 $ pugmark machine run --elf $BUILD/pugmark 2>&1 | sed "s|$BUILD/||"
 > pugmark: pugmark:0x12: expected a MIPS program (machine 8), found machine 62

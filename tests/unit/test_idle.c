@@ -85,7 +85,7 @@ static struct idle_counts run(const uint32_t *code, size_t words, struct idle_co
 	pm_pipeline_transform(p, &idle_ops, self);
 	pm_pipeline_sink(p, &sink, s);
 	assert_int_equal(pm_pipeline_start(p, TRACER_FACTS, "test", &err), PM_OK);
-	m->tracer = tracer_new(p, m->cpu, false);
+	m->tracer = tracer_new(p, m->cpu, &(struct tracer_config){ 0 });
 	machine_step(m, wake);
 	m->ram[FLAG + (cfg.big_endian ? 3 : 0)] = 1;
 	machine_step(m, ticks - wake);

@@ -431,7 +431,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	r.cpu = cpu_new(&cfg, &replay_bus, &r);
 	load_state(&r);
 	if (o->trace)
-		r.tracer = tracer_new(o->trace, r.cpu, false);
+		r.tracer = tracer_new(o->trace, r.cpu, &(struct tracer_config){ 0 });
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t0);
 	r.done = c->end_order == 0;
 	while (!r.done && !pm_failed(&r.err)) {

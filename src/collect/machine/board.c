@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "collect/machine/kernel.h"
 #include "collect/machine/monitor.h"
 #include "collect/machine/tracer.h"
 #include "collect/machine/window.h"
@@ -104,6 +105,9 @@ static bool bus_write(void *ctx, uint64_t pa, unsigned size, uint64_t val)
 		monitor_uncached(m->monitor, m->cpu, true, false, pa, size, val);
 	if (pa >> 32)
 		return true;
+	if (m->kernel && a - WINDOW_BASE < WINDOW_SIZE && size == 4 &&
+	    guest_kernel_store(m->kernel, a - WINDOW_BASE, (uint32_t)val))
+		m->cpu->attn = true;
 	if (a == WINDOW_BASE + WIN_GO && m->tracer)
 		tracer_go(m->tracer, m->cpu);
 	if (a == WINDOW_BASE + WIN_END && m->tracer)
@@ -240,7 +244,11 @@ static void stretch(struct machine *m, uint64_t most)
 		if (c->status & ST_IE)
 			m->halted_for = 0;
 		cpu_budget(c, left);
+		if (m->tracer)
+			tracer_time(m->tracer, c);
 		cpu_run(c);
+		if (m->kernel)
+			guest_kernel_pass(m->kernel, m->tracer, c);
 	}
 	if (c->trace_stop) {
 		tracer_finish(m->tracer, c, &m->err);
@@ -289,7 +297,8 @@ enum pm_status machine_run(struct machine *m, struct pm_err *err)
 			break;
 		}
 		if ((m->monitor && monitor_failed(m->monitor)) ||
-		    (m->tracer && tracer_failed(m->tracer)))
+		    (m->tracer && tracer_failed(m->tracer)) ||
+		    (m->kernel && guest_kernel_failed(m->kernel)))
 			break;
 	}
 	if (m->console)

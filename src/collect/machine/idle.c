@@ -26,6 +26,8 @@ struct idle {
 	uint64_t warm;			/* instructions left out so far */
 	const struct pm_stream *stream;
 	const struct pm_code *code;
+	const struct pm_rare *rare;	/* of the batch under way */
+	size_t nrare;
 };
 
 static void instruction(struct idle *s, const struct pm_batch *b, const struct pm_event *e)
@@ -93,7 +95,7 @@ static void look(struct idle *s, const struct pm_batch *b, const struct pm_event
 	case PM_EV_READ:
 		s->hash = (s->hash ^ e->addr ^ e->value << 20) * FNV;
 		break;
-	case PM_EV_WRITE: case PM_EV_INTERRUPT: case PM_EV_SWITCH:
+	case PM_EV_WRITE: case PM_EV_INTERRUPT: case PM_EV_SWITCH: case PM_EV_KERNEL:
 		s->watching = false;
 		break;
 	case PM_EV_BRANCH:
@@ -123,7 +125,8 @@ static size_t warm_up(struct idle *s, size_t n)
 /* The first @n events go on. */
 static enum pm_status pass(struct idle *s, size_t n, const struct pm_emit *emit, struct pm_err *err)
 {
-	struct pm_batch b = { .stream = s->stream, .code = s->code, .first_insn = s->passed };
+	struct pm_batch b = { .stream = s->stream, .code = s->code, .first_insn = s->passed,
+			      .rare = s->rare, .nrare = s->nrare };
 	size_t skip = s->warm <= s->cfg.warmup && s->cfg.warmup ? warm_up(s, n) : 0;
 	enum pm_status st = PM_OK;
 
@@ -146,6 +149,9 @@ static enum pm_status consume(void *self, const struct pm_batch *b, const struct
 
 	s->stream = b->stream;
 	s->code = b->code;
+	/* what is held back of earlier batches has none of these: they end watching */
+	s->rare = b->rare;
+	s->nrare = b->nrare;
 	if (s->cap < s->nout + b->n) {
 		s->cap = s->nout + b->n;
 		s->out = pm_realloc(s->out, s->cap * sizeof *s->out);

@@ -86,6 +86,7 @@ struct machine {
 	struct pm_err err;		/* first failure of a monitor or trace: the run stops */
 	bool failed;
 	struct machine_tracer *tracer;		/* NULL: none */
+	struct guest_kernel *kernel;		/* NULL: nobody asks what the kernel reports */
 };
 
 struct machine_config {

@@ -2,6 +2,7 @@
 #include "collect/machine/tracer.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,8 @@
 
 #define EVENTS	4096
 #define SLACK	256		/* events of one line and its delay slot, exceptions */
+#define RARE	64		/* kernel events of a batch */
+#define NAME	128		/* bytes of their names, at most */
 
 struct machine_tracer {
 	struct pm_pipeline *p;
@@ -21,8 +24,16 @@ struct machine_tracer {
 	uint32_t *chain;
 	size_t cap_chain;
 	struct pm_event *buf;
+	struct pm_event *stamped;	/* with a time for each instruction; NULL: not wanted */
+	struct pm_rare rare[RARE];
+	char name[RARE][NAME];
+	size_t nrare;
+	uint64_t time;			/* last said; with `stamped`: of the next instruction */
+	bool timed;
 	struct pm_err err;
-	bool wait_go, done;
+	struct tracer_config cfg;
+	bool done, directories;
+	uint64_t directory;
 	bool big_endian;
 	uint64_t instructions;
 };
@@ -61,22 +72,67 @@ static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
 	return (uint32_t)t->code.ninsn - 1;
 }
 
+/* @ev[0..@n) go to @to, which may be @ev if not every cycle is wanted: then times that were said already
+ * are left out. Otherwise each instruction and kernel event has one. HOT. How many they are now. */
+static size_t stamp(struct machine_tracer *t, const struct pm_event *ev, size_t n,
+		    struct pm_event *to)
+{
+	const struct pm_event time = { .kind = PM_EV_TIME, .id = PM_NONE };
+	const bool every = t->stamped;
+	struct pm_event *p = to;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ev[i].kind == PM_EV_TIME) {
+			if (!every && t->timed && t->time == ev[i].value)
+				continue;
+			t->time = ev[i].value;
+			t->timed = true;
+			if (every)
+				continue;
+		} else if (every && (ev[i].kind == PM_EV_INSN || ev[i].kind == PM_EV_KERNEL)) {
+			*p = time;
+			p++->value = t->time;
+		}
+		if (ev[i].kind == PM_EV_INSN) {
+			t->instructions++;
+			t->time += every;
+		}
+		*p++ = ev[i];
+	}
+	return (size_t)(p - to);
+}
+
 static void flush(void *ctx, struct cpu_trace *ct)
 {
 	struct machine_tracer *t = ctx;
 	struct pm_batch b = {
-		.stream = &t->stream, .code = &t->code, .ev = ct->first,
-		.n = (size_t)(ct->ev - ct->first), .first_insn = t->instructions,
+		.stream = &t->stream, .code = &t->code, .first_insn = t->instructions,
+		.ev = t->stamped ? t->stamped : ct->first, .rare = t->rare, .nrare = t->nrare,
 	};
 
-	for (size_t i = 0; i < b.n; i++)
-		t->instructions += b.ev[i].kind == PM_EV_INSN;
+	b.n = stamp(t, ct->first, (size_t)(ct->ev - ct->first), (struct pm_event *)b.ev);
 	ct->ev = ct->first;
 	if (b.n && !pm_failed(&t->err))
 		pm_pipeline_push(t->p, &b, &t->err);
+	t->nrare = 0;
 }
 
-struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wait_go)
+static void put(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
+{
+	if (!c->trace.on)
+		return;
+	if (c->trace.ev >= c->trace.high)
+		flush(t, &c->trace);
+	*c->trace.ev++ = ev;
+}
+
+static void space(struct machine_tracer *t, struct cpu *c, uint64_t value)
+{
+	put(t, c, (struct pm_event){ .kind = PM_EV_SWITCH, .id = PM_NONE, .value = value });
+}
+
+struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c,
+				  const struct tracer_config *cfg)
 {
 	struct machine_tracer *t = pm_alloc(sizeof *t);
 
@@ -84,8 +140,10 @@ struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c, bool wai
 	t->stream.name = "cpu";
 	t->big_endian = c->cfg.big_endian;
 	t->buf = pm_alloc((EVENTS + SLACK) * sizeof *t->buf);
-	t->wait_go = wait_go;
-	if (!wait_go)
+	if (cfg->every_cycle)
+		t->stamped = pm_alloc(2 * (EVENTS + SLACK) * sizeof *t->stamped);
+	t->cfg = *cfg;
+	if (!cfg->wait_go)
 		tracer_on(t, c);
 	return t;
 }
@@ -99,42 +157,69 @@ void tracer_on(struct machine_tracer *t, struct cpu *c)
 	c->insn_intern = intern;
 	c->insn_ctx = t;
 	c->attn = true;		/* the traced variant of the interpreter takes over */
-	tracer_space(t, c, (unsigned)c->c0[C0_ENTRYHI] & 0xff);
+	space(t, c, t->directories ? t->directory
+	      : t->cfg.unknown_spaces ? 0 : (unsigned)c->c0[C0_ENTRYHI] & 0xff);
 }
 
 void tracer_go(struct machine_tracer *t, struct cpu *c)
 {
-	if (t->wait_go && !c->trace.on && !t->done)
+	if (t->cfg.wait_go && !c->trace.on && !t->done)
 		tracer_on(t, c);
 }
 
 void tracer_end(struct machine_tracer *t, struct cpu *c)
 {
-	if (!t->wait_go || !c->trace.on)
+	if (!t->cfg.wait_go || !c->trace.on)
 		return;
 	t->done = true;
 	c->trace_stop = true;
 	c->attn = true;
 }
 
-static void put(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
+/* The processor's ticks are up to date: between instructions, or in an exception. */
+void tracer_time(struct machine_tracer *t, struct cpu *c)
 {
-	if (!c->trace.on)
+	if (!t->cfg.times)
 		return;
-	if (c->trace.ev >= c->trace.high)
-		flush(t, &c->trace);
-	*c->trace.ev++ = ev;
+	put(t, c,
+	    (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE, .value = cpu_ticks(c) + c->idle });
 }
 
 void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
 {
+	tracer_time(t, c);
 	put(t, c,
 	    (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code });
 }
 
 void tracer_space(struct machine_tracer *t, struct cpu *c, unsigned asid)
 {
-	put(t, c, (struct pm_event){ .kind = PM_EV_SWITCH, .id = PM_NONE, .value = asid });
+	if (!t->directories && !t->cfg.unknown_spaces)
+		space(t, c, asid);
+}
+
+void tracer_directory(struct machine_tracer *t, struct cpu *c, uint64_t directory)
+{
+	t->directories = true;
+	t->directory = directory;
+	space(t, c, directory);
+}
+
+void tracer_kernel(struct machine_tracer *t, struct cpu *c, const struct pm_rare *r, uint8_t type)
+{
+	struct pm_rare *to;
+
+	if (!c->trace.on)
+		return;
+	if (t->nrare == RARE)
+		flush(t, &c->trace);
+	tracer_time(t, c);
+	to = &t->rare[t->nrare];
+	*to = *r;
+	to->name = t->name[t->nrare];
+	snprintf(t->name[t->nrare], NAME, "%s", r->name ? r->name : "");
+	put(t, c, (struct pm_event){ .kind = PM_EV_KERNEL, .flags = type,
+				     .id = (uint32_t)t->nrare++ });
 }
 
 enum pm_status tracer_finish(struct machine_tracer *t, struct cpu *c, struct pm_err *err)
@@ -166,6 +251,7 @@ void tracer_free(struct machine_tracer *t)
 	free(t->insn);
 	free(t->chain);
 	free(t->buf);
+	free(t->stamped);
 	pm_map_release(&t->by_key);
 	free(t);
 }

@@ -20,8 +20,19 @@ enum {
 	WIN_GO		= 0x24,		/* all state is stored; the traced part begins behind
 					 * this store, which directly follows a write of Wired */
 	WIN_END		= 0x28,		/* the monitor stops recording */
+	WIN_SPACE	= 0x30,		/* the address space in use from here on: the physical
+					 * address of its page directory >> 12; 0 unknown */
 	WIN_STATE	= 0x400,	/* + 4k: state word k, numbered as in .ims files */
+	/* An event of the kernel: what is stored of its arguments and name, then its tag. What is
+	 * not stored is 0. No interrupt handler may report one meanwhile. */
+	WIN_ARG		= 0xb00,	/* + 8k: argument k, low word; + 8k + 4: high word */
+	WIN_NAME	= 0xb40,	/* + 4k: 4 bytes of its name, the first in bits 7:0 */
+	WIN_EVENT	= 0xb80,	/* bits 7:0 its tag (docs/formats/laplace.md), 15:8 a file's
+					 * type; this store completes the event */
 };
+
+#define WINDOW_ARGS		8
+#define WINDOW_NAME		64	/* bytes */
 
 /* 394 and those behind it: high halves of the TLB's EntryHi; who reports none has 32-bit
  * addresses */
