@@ -26,6 +26,7 @@
 #include <linux/tracepoint.h>
 #include <linux/uaccess.h>
 #include <asm/addrspace.h>
+#include <asm/inst.h>
 #include <asm/syscall.h>
 
 #define WINDOW		((volatile u32 *)CKSEG1ADDR(0x1f030000))
@@ -239,13 +240,13 @@ static int grow_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
-static u32 stack_arg(struct pt_regs *regs, unsigned int n)
+static u32 stack_arg(const struct pt_regs *regs, unsigned int n)
 {
 	return ((u32 *)regs->regs[29])[n];
 }
 
 /* unmap_vmas(tlb, mt, vma, start, end): of all when an address space ends */
-static int unmap(struct kprobe *p, struct pt_regs *regs)
+static void unmap(const struct pt_regs *regs)
 {
 	struct vm_area_struct *vma = (void *)regs->regs[6];
 	unsigned long start = regs->regs[7], end = stack_arg(regs, 4);
@@ -258,11 +259,10 @@ static int unmap(struct kprobe *p, struct pt_regs *regs)
 	} else if (s && start < end) {
 		EVENT('U', s->pid, start, end - start);
 	}
-	return 0;
 }
 
 /* move_page_tables(vma, old, new_vma, new, len, ...) of mremap, and of a stack that execve places */
-static int move(struct kprobe *p, struct pt_regs *regs)
+static void move(const struct pt_regs *regs)
 {
 	struct vm_area_struct *vma = (void *)regs->regs[4];
 	unsigned long old = regs->regs[5], to = regs->regs[7], len = stack_arg(regs, 4), now = len;
@@ -273,7 +273,6 @@ static int move(struct kprobe *p, struct pt_regs *regs)
 		now = PAGE_ALIGN(user->regs[6]);
 	if (s && len)
 		EVENT('@', s->pid, to, now, old, len);
-	return 0;
 }
 
 static void mremap_done(const struct pt_regs *regs, unsigned long at)
@@ -291,12 +290,11 @@ static void mremap_done(const struct pt_regs *regs, unsigned long at)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 /* copy_page_range(dst_vma, src_vma) of fork */
-static int copy(struct kprobe *p, struct pt_regs *regs)
+static void copy(const struct pt_regs *regs)
 {
 	struct vm_area_struct *to = (void *)regs->regs[4], *from = (void *)regs->regs[5];
 
 	EVENT('D', context(from->vm_mm), context(to->vm_mm), from->vm_start, from->vm_end);
-	return 0;
 }
 
 static void on_fork(void *data, struct task_struct *parent, struct task_struct *child)
@@ -322,14 +320,13 @@ static void on_fork(void *data, struct task_struct *parent, struct task_struct *
 }
 
 /* membarrier_exec_mmap(mm): a new image's address space is about to be used */
-static int exec_mmap(struct kprobe *p, struct pt_regs *regs)
+static void exec_mmap(const struct pt_regs *regs)
 {
 	struct mm_struct *mm = (void *)regs->regs[4];
 
 	add_space(mm, current->tgid);
 	describe_range(mm, 0, TASK_SIZE);
 	WINDOW[WIN_SPACE / 4] = context(mm);
-	return 0;
 }
 
 static void on_exec(void *data, struct task_struct *t, pid_t old, struct linux_binprm *bprm)
@@ -422,33 +419,30 @@ static char type_of(umode_t mode)
 }
 
 /* fd_install(fd, file) */
-static int open_(struct kprobe *p, struct pt_regs *regs)
+static void open_(const struct pt_regs *regs)
 {
 	struct file *f = (void *)regs->regs[5];
 	struct inode *i = file_inode(f);
 
 	emit('(', type_of(i->i_mode), f->f_path.dentry->d_name.name,
 	     ARGS(current->pid, i->i_ino, major_of(i), minor_of(i), i_size_read(i)));
-	return 0;
 }
 
 /* filp_close(file, id) */
-static int close_(struct kprobe *p, struct pt_regs *regs)
+static void close_(const struct pt_regs *regs)
 {
 	struct inode *i = file_inode((struct file *)regs->regs[4]);
 
 	EVENT(')', current->pid, i->i_ino, major_of(i), minor_of(i));
-	return 0;
 }
 
 /* clear_inode(inode): nothing of it is left */
-static int inode_gone(struct kprobe *p, struct pt_regs *regs)
+static void inode_gone(const struct pt_regs *regs)
 {
 	struct inode *i = (void *)regs->regs[4];
 
 	if (S_ISREG(i->i_mode) && !i->i_nlink)
 		EVENT('-', i->i_ino, major_of(i), minor_of(i));
-	return 0;
 }
 
 /* do_truncate(mnt_userns, dentry, length, ...): length is in a2 and a3 */
@@ -477,12 +471,11 @@ static int truncate_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 }
 
 /* shm_destroy(ns, shp): a struct shmid_kernel begins with its permissions */
-static int shm_gone(struct kprobe *p, struct pt_regs *regs)
+static void shm_gone(const struct pt_regs *regs)
 {
 	const struct kern_ipc_perm *perm = (void *)regs->regs[5];
 
 	EVENT('/', current->pid, (u32)perm->id);
-	return 0;
 }
 
 static void transfer(char tag, unsigned int fd, bool positioned, loff_t at, long n)
@@ -583,16 +576,98 @@ static void on_syscall_enter(void *data, struct pt_regs *regs, long nr)
 		EVENT('a', current->pid);
 }
 
+/* ---- probes --------------------------------------------------------------------------------- */
+/*
+ * The kernel of MIPS executes a probed instruction out of line, and takes a second exception behind
+ * it with interrupts enabled. An interrupt there that frees a dead task forgets which probe is under
+ * way, and the kernel dies. So the instruction is executed here, and there is no second exception.
+ * False: not one of those that functions begin with.
+ */
+static bool execute(union mips_instruction i, unsigned long *r, bool try)
+{
+	unsigned long none[32] = { 0 };
+	unsigned int rs = i.i_format.rs, rt = i.i_format.rt;
+	long imm = i.i_format.simmediate;
+
+	r = try ? none : r;
+	switch (i.i_format.opcode) {
+	case addiu_op:
+		r[rt] = r[rs] + imm;
+		break;
+	case lui_op:
+		r[rt] = imm << 16;
+		break;
+	case andi_op:
+		r[rt] = r[rs] & (u16)imm;
+		break;
+	case sltiu_op:
+		r[rt] = r[rs] < (unsigned long)imm;
+		break;
+	case lw_op:
+		if (!try)
+			r[rt] = *(unsigned long *)(r[rs] + imm);
+		break;
+	case sw_op:		/* what is below the stack pointer is the exception's */
+		if (rs == 29)
+			return false;
+		if (!try)
+			*(unsigned long *)(r[rs] + imm) = r[rt];
+		break;
+	case spec_op:
+		if (i.r_format.func == addu_op)
+			r[i.r_format.rd] = r[rs] + r[rt];
+		else if (i.r_format.func == or_op)
+			r[i.r_format.rd] = r[rs] | r[rt];
+		else if (i.r_format.func == sltu_op)
+			r[i.r_format.rd] = r[rs] < r[rt];
+		else if (i.r_format.func == sll_op)
+			r[i.r_format.rd] = r[rt] << i.r_format.re;
+		else
+			return false;
+		break;
+	default:
+		return false;
+	}
+	r[0] = 0;
+	return true;
+}
+
+static int step(struct kprobe *p, struct pt_regs *regs)
+{
+	execute(p->opcode, regs->regs, false);
+	regs->cp0_epc += 4;
+	return 1;
+}
+
+/* What kprobes call: our handler, or that of return probes, which has no other place. */
+static int (*enter_return)(struct kprobe *p, struct pt_regs *regs);
+
+static int on_return_probe(struct kprobe *p, struct pt_regs *regs)
+{
+	enter_return(p, regs);
+	return step(p, regs);
+}
+
 /* ---- the module ----------------------------------------------------------------------------- */
+#define PROBE(handler)									\
+static int handler##_probe(struct kprobe *p, struct pt_regs *regs)			\
+{											\
+	handler(regs);									\
+	return step(p, regs);								\
+}
+PROBE(unmap) PROBE(move) PROBE(copy) PROBE(exec_mmap)
+PROBE(open_) PROBE(close_) PROBE(inode_gone) PROBE(shm_gone)
+
 static struct kprobe probes[] = {
-	{ .symbol_name = "unmap_vmas", .pre_handler = unmap },
-	{ .symbol_name = "move_page_tables", .pre_handler = move },
-	{ .symbol_name = "copy_page_range", .pre_handler = copy },
-	{ .symbol_name = "membarrier_exec_mmap", .pre_handler = exec_mmap },
-	{ .symbol_name = "fd_install", .pre_handler = open_ },
-	{ .symbol_name = "filp_close", .pre_handler = close_ },
-	{ .symbol_name = "clear_inode", .pre_handler = inode_gone },
-	{ .symbol_name = "shm_destroy", .pre_handler = shm_gone },
+	{ .symbol_name = "unmap_vmas", .pre_handler = unmap_probe },
+	/* compilers put the test for an empty range into its callers, and leave this of it */
+	{ .symbol_name = "move_page_tables.part.0", .pre_handler = move_probe },
+	{ .symbol_name = "copy_page_range", .pre_handler = copy_probe },
+	{ .symbol_name = "membarrier_exec_mmap", .pre_handler = exec_mmap_probe },
+	{ .symbol_name = "fd_install", .pre_handler = open__probe },
+	{ .symbol_name = "filp_close", .pre_handler = close__probe },
+	{ .symbol_name = "clear_inode", .pre_handler = inode_gone_probe },
+	{ .symbol_name = "shm_destroy", .pre_handler = shm_gone_probe },
 };
 
 #define RET(symbol, enter, leave, type)	{						\
@@ -649,24 +724,50 @@ static void take_out(void)
 	tracepoint_synchronize_unregister();
 }
 
+/* Can what @p's function begins with be executed here? */
+static int known(const struct kprobe *p)
+{
+	if (execute(p->opcode, NULL, true))
+		return 0;
+	pr_err("laplace: %s begins with an instruction that is not known: %08x\n", p->symbol_name,
+	       p->opcode.word);
+	return -EINVAL;
+}
+
 static int put_in(void)
 {
-	int err;
+	int err = 0;
 
-	for (; nprobes < ARRAY_SIZE(probes); nprobes++) {
-		err = register_kprobe(&probes[nprobes]);
+	while (!err && nprobes < ARRAY_SIZE(probes)) {
+		struct kprobe *p = &probes[nprobes];
+
+		err = register_kprobe(p);
+		if (err == -ENOENT && p->pre_handler == move_probe) {
+			p->symbol_name = "move_page_tables";
+			err = register_kprobe(p);
+		}
 		if (err) {
-			pr_err("laplace: cannot probe %s: %d\n", probes[nprobes].symbol_name, err);
+			pr_err("laplace: cannot probe %s: %d\n", p->symbol_name, err);
 			return err;
 		}
+		nprobes++;
+		err = known(p);
 	}
-	for (; nreturns < ARRAY_SIZE(returns); nreturns++) {
+	while (!err && nreturns < ARRAY_SIZE(returns)) {
+		struct kprobe *p = &returns[nreturns].kp;
+
 		err = register_kretprobe(&returns[nreturns]);
 		if (err) {
-			pr_err("laplace: cannot probe %s: %d\n", returns[nreturns].kp.symbol_name, err);
+			pr_err("laplace: cannot probe %s: %d\n", p->symbol_name, err);
 			return err;
 		}
+		nreturns++;
+		enter_return = p->pre_handler;
+		p->pre_handler = on_return_probe;
+		err = known(p);
 	}
+	if (err)
+		return err;
 	for_each_kernel_tracepoint(find_point, NULL);
 	for (; npoints < ARRAY_SIZE(points); npoints++) {
 		err = points[npoints].tp ?
