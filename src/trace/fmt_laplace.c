@@ -685,7 +685,7 @@ static enum pm_status process_write(struct lap_writer *w, const struct pm_batch 
 			/* of a file, by a system call: its record says it */
 			if (e->flags & PM_REF_UNCACHED)
 				continue;
-			if (e->addr >= w->kernel)
+			if (pm_is_kernel_address(e->addr, w->kernel))
 				pid = UINT64_MAX;
 			p = put_refs(w, p, b, e, err);
 		} else {

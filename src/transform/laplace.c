@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "trace/kernel_event.h"
 #include "transform/laplace.h"
 
 #define PAGE_SHIFT 12
@@ -10,6 +11,7 @@
 struct area {				/* pages [lo, hi) of an address space */
 	uint64_t lo, hi, first;		/* page lo is page `first` of the object */
 	uint32_t object;
+	bool guess;			/* no event said so */
 };
 struct laplace_space {
 	struct area *v;			/* sorted, disjoint */
@@ -42,9 +44,14 @@ struct laplace_merge {
 	size_t nobject, cap_object;
 	struct pm_map named;		/* hash of a file's or segment's name -> object, linear
 					 * probing */
-	uint64_t pages, time, context;
+	uint64_t pages, time, context, kernel;
 	bool timed;
+	struct pm_laplace_counts counts;
+	/* What canonical() said last of pages, by their low bits; until the next event. */
+	struct { uint64_t context, page, number; bool valid, mapped; } recent[256];
 };
+
+#define KERNEL_SPACE	UINT64_MAX	/* the context of the kernel's addresses */
 
 /* ---- address spaces ------------------------------------------------------------------------- */
 
@@ -116,7 +123,7 @@ static void map(struct laplace_space *s, uint64_t lo, uint64_t hi, uint32_t obje
 	if (lo >= hi)
 		return;
 	unmap(s, lo, hi);
-	insert(s, find(s, lo), (struct area){ lo, hi, first, object });
+	insert(s, find(s, lo), (struct area){ lo, hi, first, object, false });
 }
 
 /* ---- objects -------------------------------------------------------------------------------- */
@@ -165,7 +172,8 @@ static uint64_t number(struct laplace_merge *m, uint32_t object, uint64_t index)
 	return *at;
 }
 
-static uint64_t canonical(struct laplace_merge *m, uint64_t context, uint64_t page)
+/* *@mapped: an event said what is there. */
+static uint64_t look_up(struct laplace_merge *m, uint64_t context, uint64_t page, bool *mapped)
 {
 	struct laplace_space *s = space(m, context);
 	size_t i = find(s, page);
@@ -176,8 +184,39 @@ static uint64_t canonical(struct laplace_merge *m, uint64_t context, uint64_t pa
 		s = space(m, context);
 		map(s, page, page + 1, o, 0);
 		i = find(s, page);
+		s->v[i].guess = true;
 	}
+	*mapped = !s->v[i].guess;
 	return number(m, s->v[i].object, s->v[i].first + (page - s->v[i].lo));
+}
+
+/* HOT: once per reference. */
+static uint64_t canonical(struct laplace_merge *m, uint64_t addr)
+{
+	bool kernel = pm_is_kernel_address(addr, m->kernel), mapped;
+	uint64_t context = kernel ? KERNEL_SPACE : m->context, page = addr >> PAGE_SHIFT;
+	unsigned at = page & (NR(m->recent) - 1);
+	uint64_t n;
+
+	m->counts.user += !kernel && context;
+	if (m->recent[at].valid && m->recent[at].page == page &&
+	    m->recent[at].context == context) {
+		n = m->recent[at].number;
+		mapped = m->recent[at].mapped;
+	} else {
+		n = look_up(m, context, page, &mapped);
+		m->recent[at].valid = true;
+		m->recent[at].page = page;
+		m->recent[at].context = context;
+		m->recent[at].number = n;
+		m->recent[at].mapped = mapped;
+	}
+	if (!mapped && !kernel && context && !m->counts.unmapped++) {
+		m->counts.time = m->refs.time;
+		m->counts.space = context;
+		m->counts.addr = addr;
+	}
+	return n;
 }
 
 /* Pages of a file from index @from on exist no longer; when they come again they are others. */
@@ -289,6 +328,8 @@ static void replay(struct laplace_merge *m, const struct pm_rare *r)
 	uint64_t page = a[1] >> PAGE_SHIFT, n = pages_up(a[2]);
 	uint32_t o;
 
+	for (size_t i = 0; i < NR(m->recent); i++)
+		m->recent[i].valid = false;
 	if (page + n < page)
 		return;			/* no such mapping */
 	switch (r->code) {
@@ -408,9 +449,11 @@ static enum pm_status merge_next(void *self, const struct pm_batch **batch, stru
 	pm_builder_reset(&m->b, &m->stream, NULL);
 	while (m->b.b.n < PM_BATCH_EVENTS) {
 		enum pm_status st;
-		const struct pm_event *k = peek(&m->events, NULL, &st, err), *e = NULL;
+		const struct pm_event *k = NULL, *e = NULL;
 
-		if (st == PM_ERR)
+		if (m->events.src.self)
+			k = peek(&m->events, NULL, &st, err);
+		if (m->events.src.self && st == PM_ERR)
 			return st;
 		e = peek(&m->refs, &m->context, &st, err);
 		if (st == PM_ERR)
@@ -428,7 +471,10 @@ static enum pm_status merge_next(void *self, const struct pm_batch **batch, stru
 		if (e->kind != PM_EV_KERNEL) {
 			put_time(m, m->refs.time);
 			emit_ref(m, (enum pm_kind)e->kind, e->flags & ~PM_REF_UNCACHED, e->size,
-				 e->addr, canonical(m, m->context, e->addr >> PAGE_SHIFT));
+				 e->addr, canonical(m, e->addr));
+		} else if (!m->events.src.self) {
+			put_time(m, m->refs.time);
+			put_kernel(m, m->refs.b, e);
 		}
 		m->refs.at++;
 	}
@@ -445,7 +491,8 @@ static void merge_close(void *self)
 	if (!m)
 		return;
 	m->refs.src.ops->close(m->refs.src.self);
-	m->events.src.ops->close(m->events.src.self);
+	if (m->events.src.self)
+		m->events.src.ops->close(m->events.src.self);
 	for (size_t i = 0; i < m->nspace; i++)
 		free(m->space[i].v);
 	for (size_t i = 0; i < m->nobject; i++)
@@ -461,11 +508,20 @@ static void merge_close(void *self)
 
 static const struct pm_source_ops merge_ops = { "merged Laplace traces", merge_next, merge_close };
 
-struct pm_source pm_laplace_merge(const struct pm_source *refs, const struct pm_source *events)
+struct pm_source pm_laplace_merge(const struct pm_source *refs, const struct pm_source *events,
+				  uint64_t kernel)
 {
 	struct laplace_merge *m = pm_alloc(sizeof *m);
 
 	m->refs.src = *refs;
-	m->events.src = *events;
-	return (struct pm_source){ &merge_ops, m, refs->facts | events->facts | PM_HAS_PAGES };
+	if (events)
+		m->events.src = *events;
+	m->kernel = kernel;
+	return (struct pm_source){ &merge_ops, m,
+				   refs->facts | (events ? events->facts : 0) | PM_HAS_PAGES };
+}
+
+const struct pm_laplace_counts *pm_laplace_counts(const struct pm_source *merge)
+{
+	return &((const struct laplace_merge *)merge->self)->counts;
 }

@@ -42,6 +42,24 @@ $ pugmark merge -t laplace-process $TESTS/data/formats/merge.ref.txt $TESTS/data
 # a kernel reference goes to one separate file
 $ echo 'w 14 4 5 c0100000' >>k.ref.txt; pugmark merge -t laplace-process k.ref.txt $TESTS/data/formats/merge.kev out2 && cat out2/kernel/0
 > w 14 4 c0100 1
+# a kernel's page is one page for all address spaces, and where no event mapped anything is said
+$ printf 'w 14 4 5 c0100000\nw 15 4 6 c0100000\nr 16 4 5 80001000\nr 17 4 6 80001000\nr 18 4 6 80001000\n' >k.ref.txt; pugmark merge k.ref.txt $TESTS/data/formats/merge.kev - 2>/dev/null; pugmark merge k.ref.txt $TESTS/data/formats/merge.kev /dev/null 2>&1 | tail -1; pugmark merge --kernel 80000000 k.ref.txt $TESTS/data/formats/merge.kev - 2>/dev/null
+> W 1
+> W 1
+> R 2
+> R 3
+> R 3
+> R 4
+> pugmark: note: 3 of 3 references of user addresses lie where no event had mapped anything, the first at time 16, in address space 5: 80001000
+> W 1
+> W 1
+> R 2
+> R 2
+> R 2
+> R 3
+$ pugmark merge --kernel x k.ref.txt $TESTS/data/formats/merge.kev -
+! pugmark: 'x' is not a hexadecimal address (see `pugmark merge --help`)
+? 2
 $ pugmark merge $TESTS/data/formats/merge.kev $TESTS/data/formats/merge.kev -
 ! pugmark: Laplace event traces hold no data addresses; REFERENCES come first
 ? 1

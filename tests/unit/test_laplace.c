@@ -170,7 +170,7 @@ static void test_model(void **state)
 		}
 		assert_int_equal(source(&r, "laplace-text", &refs, &in[0], &err), PM_OK);
 		assert_int_equal(source(&e, "laplace-events", &events, &in[1], &err), PM_OK);
-		m = pm_laplace_merge(&r, &e);
+		m = pm_laplace_merge(&r, &e, PM_LAPLACE_KERNEL);
 		for (;;) {
 			const struct pm_batch *b = NULL;
 
@@ -229,7 +229,7 @@ static void test_delete(void **state)
 	pm_buf_add(&refs, rf, sizeof rf - 1);
 	assert_int_equal(source(&r, "laplace-text", &refs, &in[0], &err), PM_OK);
 	assert_int_equal(source(&e, "laplace-events", &events, &in[1], &err), PM_OK);
-	m = pm_laplace_merge(&r, &e);
+	m = pm_laplace_merge(&r, &e, PM_LAPLACE_KERNEL);
 	while (m.ops->next(m.self, &b, &err) == PM_OK)
 		for (size_t i = 0; i < b->n; i++)
 			if (b->ev[i].kind == PM_EV_READ) {
