@@ -47,6 +47,7 @@ int cmd_verify(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_formats(int argc, char **argv);
 int cmd_sql(int argc, char **argv);
+int cmd_laplace(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_penn(int argc, char **argv);
 int cmd_uops(int argc, char **argv);	/* also isize, brdist, uop-mix, fusion: by its name */

@@ -18,7 +18,7 @@
 	S(citcat_extract, "citcat-extract", "citcat extract")                                    \
 	S(citcat_replay, "citcat-replay", "citcat replay")                                       \
 	S(citcat_verify, "citcat-verify", "citcat verify")                                       \
-	S(citcat_stat, "citcat-stat", "citcat stat")
+	S(citcat_stat, "citcat-stat", "citcat stat") S(laplace, "laplace", "laplace")
 
 #define EMBED(id, file, commands)                                                                \
 	extern const char schema_##id[], schema_##id##_end[];                                    \

@@ -36,6 +36,7 @@ static const struct command table[] = {
 	  "simulation and formats" },
 	{ "formats", cmd_formats, "list the trace formats" },
 	{ "merge", cmd_merge, "references and kernel events by canonical pages (Laplace)" },
+	{ "laplace", cmd_laplace, "what a system's processes and kernel reference" },
 	{ "machine", cmd_machine, "run programs and systems on a simulated R4400 computer" },
 	{ "citcat", cmd_citcat, "instruction traces from what a bus monitor saw" },
 	{ "instrument", cmd_instrument, "write an executable that traces itself",
