@@ -54,3 +54,4 @@ guests:			## set up, build Linux for the machine and fetch Debian: from the netw
 	@guest/linux/build.sh $(CURDIR)/build/guest/linux
 	@echo 'DEBIAN build/guest/debian'
 	@$(B)/pugmark machine fetch-debian build/guest/debian
+	@guest/debian/laplace.sh build/guest/debian

@@ -26,7 +26,9 @@ command -v mke2fs >/dev/null || PATH=$PATH:/sbin:/usr/sbin
 need mke2fs e2fsprogs; need flex flex; need bison bison; need bc bc; need cpio cpio; need patch patch; need xz xz-utils
 
 # ---- the kernel ----
-if ! test -f vmlinux; then
+cat "$here/common.frag" "$here/generic.frag" >config.wanted
+if ! test -f vmlinux || ! cmp -s config.wanted config.built; then
+	rm -f vmlinux
 	tar=$(ls /usr/src/linux-source-6.1.tar.xz 2>/dev/null || :)
 	test -n "$tar" || { echo "build.sh: linux-source-6.1 is missing: Debian 12 has it" >&2; exit 1; }
 	say UNPACK "$tar"
@@ -44,6 +46,8 @@ if ! test -f vmlinux; then
 	} >>"$log" 2>&1 </dev/null
 	"${cross}strip" -o ../vmlinux.tmp vmlinux
 	cp System.map ../System.map
+	cp vmlinux.symvers Module.symvers
+	cp ../config.wanted ../config.built
 	mv ../vmlinux.tmp ../vmlinux
 	cd ..
 fi
@@ -123,11 +127,17 @@ if ! test -f bin/bzip2; then
 	"${cross}strip" -o bin/bzip2 src-bzip2/bzip2
 fi
 
+# ---- Laplace: the module that reports what the kernel does, and a program that provokes all of it ----
+"$here/laplace/build.sh" "$dir/laplace" "$dir/linux-source-6.1"
+
 # ---- the initramfs: a disk with the programs is mounted, traced work is done, the power goes off ----
 rm -rf root
 mkdir -p root/bin root/dev root/proc root/sys root/mnt root/tmp root/etc
 cp bin/busybox root/bin/busybox
-for a in sh mount umount echo cat poweroff mkdir ls md5sum sha1sum sort wc head tail grep sed cp sync cmp sleep dd uname; do
+cp laplace/laplace.ko root/
+cp laplace/provoke root/bin/
+for a in sh mount umount echo cat poweroff mkdir ls md5sum sha1sum sort wc head tail grep sed cp sync cmp sleep dd uname \
+	insmod rmmod; do
 	ln -sf busybox root/bin/$a
 done
 cp "$here/init" root/init

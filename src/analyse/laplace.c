@@ -17,7 +17,7 @@ struct laplace {
 	size_t n, cap;
 	struct pm_map of;		/* task -> index << 1 | 1 if it only shares its parent's */
 	uint32_t now;			/* the process that runs */
-	bool in_kernel;
+	bool in_kernel, ended;
 	uint64_t seq, events[256], switches;
 	struct lap_pages pages;
 	struct lap_cache l1i, l1d;
@@ -160,6 +160,9 @@ static void event(struct laplace *s, const struct pm_rare *r)
 	case PM_KERNEL_CONTEXT:
 		own_space(s, r->arg[0]);
 		break;
+	case PM_KERNEL_END:
+		s->ended = true;
+		break;
 	case PM_KERNEL_EXEC:
 		k = process_of(s, r->arg[0]);
 		if (k && r->name)
@@ -207,7 +210,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	struct laplace *s = self;
 
 	(void)err;
-	for (size_t i = 0; i < b->n; i++) {
+	/* behind the end of the events nobody knows who runs */
+	for (size_t i = 0; i < b->n && !s->ended; i++) {
 		const struct pm_event *e = &b->ev[i];
 
 		switch (e->kind) {
@@ -322,8 +326,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_u64(r, "processes", s->n - 1, "processes");
 	pm_result_u64(r, "schedules", s->events[PM_KERNEL_SCHEDULE], "events");
 	pm_result_u64(r, "forks", s->events[PM_KERNEL_FORK], "events");
-	pm_result_u64(r, "exits", s->events['T'], "events");
-	pm_result_u64(r, "page_faults", s->events['&'], "events");
+	pm_result_u64(r, "exits", s->events[PM_KERNEL_EXIT], "events");
+	pm_result_u64(r, "page_faults", s->events[PM_KERNEL_FAULT], "events");
 	pm_result_u64(r, "copies_on_write", s->events[PM_KERNEL_COPY_ON_WRITE], "events");
 	put_processes(s, r);
 	lap_pages_sharing(&s->pages, r);

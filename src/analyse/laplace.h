@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* laplace.h - what a whole system references: processes and kernel, shared pages, working sets, who
- * displaces whom from the caches, and what a context switch costs
+ * displaces whom from the caches, and what a context switch costs; up to the end of the events
  *
  * Takes merged Laplace traces (transform/laplace.h): references with canonical pages, and the kernel's
  * events. A reference is the kernel's if the instruction that makes it lies in the kernel. Threads

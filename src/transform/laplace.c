@@ -45,7 +45,7 @@ struct laplace_merge {
 	struct pm_map named;		/* hash of a file's or segment's name -> object, linear
 					 * probing */
 	uint64_t pages, time, context, kernel;
-	bool timed;
+	bool timed, ended;		/* ended: no events come any more */
 	struct pm_laplace_counts counts;
 	/* What canonical() said last of pages, by their low bits; until the next event. */
 	struct { uint64_t context, page, number; bool valid, mapped; } recent[256];
@@ -193,12 +193,13 @@ static uint64_t look_up(struct laplace_merge *m, uint64_t context, uint64_t page
 /* HOT: once per reference. */
 static uint64_t canonical(struct laplace_merge *m, uint64_t addr)
 {
-	bool kernel = pm_is_kernel_address(addr, m->kernel), mapped;
+	bool kernel = pm_is_kernel_address(addr, m->kernel), known, mapped;
 	uint64_t context = kernel ? KERNEL_SPACE : m->context, page = addr >> PAGE_SHIFT;
 	unsigned at = page & (NR(m->recent) - 1);
 	uint64_t n;
 
-	m->counts.user += !kernel && context;
+	known = !kernel && context && !m->ended;
+	m->counts.user += known;
 	if (m->recent[at].valid && m->recent[at].page == page &&
 	    m->recent[at].context == context) {
 		n = m->recent[at].number;
@@ -211,7 +212,7 @@ static uint64_t canonical(struct laplace_merge *m, uint64_t addr)
 		m->recent[at].number = n;
 		m->recent[at].mapped = mapped;
 	}
-	if (!mapped && !kernel && context && !m->counts.unmapped++) {
+	if (known && !mapped && !m->counts.unmapped++) {
 		m->counts.time = m->refs.time;
 		m->counts.space = context;
 		m->counts.addr = addr;
@@ -378,6 +379,9 @@ static void replay(struct laplace_merge *m, const struct pm_rare *r)
 		break;
 	case PM_KERNEL_TRUNCATE:
 		retire(m, named_object(m, FILE_OBJECT, a[0], a[1], a[2]), pages_up(a[3]));
+		break;
+	case PM_KERNEL_END:
+		m->ended = true;
 		break;
 	}
 }

@@ -27,7 +27,8 @@
 #define PM_LAPLACE_KERNEL	0xc0000000u
 
 struct pm_laplace_counts {
-	uint64_t user;			/* references of user addresses in known address spaces */
+	/* references of user addresses in known address spaces, before the end of the events */
+	uint64_t user;
 	uint64_t unmapped;		/* ... that no event had mapped */
 	/* the first of those */
 	uint64_t time, space, addr;

@@ -39,7 +39,7 @@ $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img -n 5000
 $ pugmark laplace --kernel 80000000 --windows 1000 --rows 4 n.ref n.kev
 > laplace
 >   user             897,168 references
->   kernel           552,364 references
+>   kernel           552,355 references
 >   processes        5 processes
 >   schedules        402 events
 >   forks            5 events
@@ -55,7 +55,7 @@ $ pugmark laplace --kernel 80000000 --windows 1000 --rows 4 n.ref n.kev
 > laplace by process  (by pid)
 >   pid            name  user fetches  user loads  user stores  kernel fetches
 >     0  kernel threads             0           0            0         179,182
->     1            user       417,967      49,168       24,594          71,459
+>     1            user       417,967      49,168       24,594          71,452
 >     2            user        51,156       3,022        9,016           8,742
 >     3            user         9,650       1,564           42          25,550
 >   ... and 2 more, 4 columns: kernel loads, kernel stores, switches, pages
@@ -75,7 +75,7 @@ $ pugmark laplace --kernel 80000000 --windows 1000 --rows 4 n.ref n.kev
 > laplace caches  (by misses)
 >   cache    mode  accesses  misses   cold  by itself  by kernel  by other
 >     l1i    user   808,674      86     78          0          6         2
->     l1i  kernel   382,241     160    133          0          0        27
+>     l1i  kernel   382,234     159    132          0          0        27
 >     l1d    user    89,046   2,060    652          0      1,006       402
 >     l1d  kernel   155,845  55,344  4,059     50,282          0     1,003
 >   ... and 1 column: by switch

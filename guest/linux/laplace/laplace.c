@@ -707,6 +707,8 @@ static void find_point(struct tracepoint *tp, void *data)
 static int end(struct notifier_block *nb, unsigned long action, void *data)
 {
 	emit('e', 0, NULL, 0, NULL);
+	if (on)
+		WINDOW[WIN_SPACE / 4] = 0;
 	on = false;
 	return NOTIFY_DONE;
 }

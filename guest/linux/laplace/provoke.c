@@ -209,6 +209,7 @@ static u32 deep(u32 n)
 	return n ? deep(n - 1) + (u32)here[0] : 0;
 }
 
+/* argv[0] must be a path. */
 static void processes(char **argv)
 {
 	long child;
