@@ -446,3 +446,45 @@ enum pm_status pm_cache_conf_parse(struct pm_cache_conf *cc, const char *what, c
 	pm_conf_release(&c);
 	return s;
 }
+
+const char *pm_cache_default(bool tlb)
+{
+	return tlb ? "itlb=64,8way,4k;dtlb=64,4way,4k;stlb=1536,12way,4k"
+		   : "l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64";
+}
+
+static void put_level(const struct pm_level_conf *l, bool tlb, struct pm_buf *to)
+{
+	pm_buf_printf(to, "%s=%llu,%uway,%u,%s", l->name,
+		      (unsigned long long)(tlb ? l->size / l->line : l->size), l->ways, l->line,
+		      pm_cache_policies[l->policy]);
+	if (l->policy == PM_RANDOM)
+		pm_buf_printf(to, ",seed=%llu", (unsigned long long)l->seed);
+	if (!tlb)
+		pm_buf_printf(to, ",%s,%s,%s", l->wb ? "wb" : "wt", l->wa ? "wa" : "nwa",
+			      pm_cache_incls[l->incl]);
+	if (l->sub)
+		pm_buf_printf(to, ",sub=%u", l->sub);
+	if (l->victim)
+		pm_buf_printf(to, ",victim=%u", l->victim);
+	if (l->wbuf)
+		pm_buf_printf(to, ",wbuf=%u", l->wbuf);
+	if (l->prefetch)
+		pm_buf_printf(to, ",prefetch=%s,degree=%u", pm_cache_prefetches[l->prefetch],
+			      l->degree);
+	if (l->three_c)
+		pm_buf_printf(to, ",3c");
+}
+
+void pm_cache_conf_put(const struct pm_cache_conf *cc, struct pm_buf *to)
+{
+	for (unsigned i = 0; i < cc->n; i++) {
+		pm_buf_printf(to, "%s", i ? ";" : "");
+		put_level(cc->level + i, cc->tlb, to);
+	}
+	if (cc->flush_insns)
+		pm_buf_printf(to, ";flush=%llu", (unsigned long long)cc->flush_insns);
+	pm_buf_printf(to, "%s%s%s%s", cc->flush_switch ? ";flush=switch" : "",
+		      cc->shared ? ";spaces=shared" : "", cc->regions ? ";regions" : "",
+		      cc->by_insn ? ";byinsn" : "");
+}

@@ -321,25 +321,23 @@ void pm_cache_result(struct pm_cache *c, struct pm_result *r)
 
 /* ---- the sinks ------------------------------------------------------------------------------ */
 
-static void *create(const char *what, const char *config, struct pm_err *err)
+static void *create(const char *what, bool tlb, const char *config, struct pm_err *err)
 {
 	struct pm_cache_conf cc;
 
-	if (pm_cache_conf_parse(&cc, what, config, err))
+	if (pm_cache_conf_parse(&cc, what, *config ? config : pm_cache_default(tlb), err))
 		return NULL;
 	return pm_cache_from(&cc);
 }
 
 static void *cache_create(const char *config, struct pm_err *err)
 {
-	return create("cache", *config ? config : "l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64",
-		      err);
+	return create("cache", false, config, err);
 }
 
 static void *tlb_create(const char *config, struct pm_err *err)
 {
-	return create("tlb",
-		      *config ? config : "itlb=64,8way,4k;dtlb=64,4way,4k;stlb=1536,12way,4k", err);
+	return create("tlb", true, config, err);
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)

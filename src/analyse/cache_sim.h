@@ -116,6 +116,9 @@ struct pm_cache_conf {
 };
 enum pm_status pm_cache_conf_parse(struct pm_cache_conf *cc, const char *what, const char *text,
 				   struct pm_err *err);
+/* It as text, each field of each level, in one order: equal if they configure the same. */
+void pm_cache_conf_put(const struct pm_cache_conf *cc, struct pm_buf *to);
+const char *pm_cache_default(bool tlb);		/* what an empty configuration stands for */
 
 /* What leaves the last level, in order: for filters and timing models. */
 struct pm_cache_memory {

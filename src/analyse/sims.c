@@ -46,6 +46,45 @@ const struct pm_sink_ops *pm_sim_of(const char *spec)
 	return NULL;
 }
 
+/* One more when a simulator's numbers change, or what it calls them: results that are kept say of
+ * which version they are. tests/sweep/versions.t fails if one is forgotten. */
+static const struct { const struct pm_sink_ops *ops; unsigned version; } versions[] = {
+	{ &pm_sim_cache, 1 }, { &pm_sim_tlb, 1 },
+};
+
+unsigned pm_sim_version(const struct pm_sink_ops *ops)
+{
+	for (size_t i = 0; i < NR(versions); i++)
+		if (versions[i].ops == ops)
+			return versions[i].version;
+	return 1;
+}
+
+bool pm_sim_is_cache(const struct pm_sink_ops *ops)
+{
+	return ops == &pm_sim_cache || ops == &pm_sim_tlb;
+}
+
+enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_err *err)
+{
+	const struct pm_sink_ops *ops = pm_sim_of(spec);
+	const char *colon = strchr(spec, ':'), *config = colon ? colon + 1 : "";
+	const bool tlb = ops == &pm_sim_tlb;
+	struct pm_cache_conf cc;
+
+	to->n = 0;
+	if (pm_sim_is_cache(ops)) {
+		if (pm_cache_conf_parse(&cc, ops->name, *config ? config : pm_cache_default(tlb),
+					err))
+			return PM_ERR;
+		pm_cache_conf_put(&cc, to);
+	} else {
+		pm_buf_add(to, config, strlen(config));
+	}
+	pm_buf_add(to, "", 1);
+	return PM_OK;
+}
+
 static const struct {
 	const struct pm_sink_ops *ops;
 	void (*costs)(void *self, struct pm_costs *c);

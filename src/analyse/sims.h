@@ -18,6 +18,16 @@ extern const char *const pm_sims_usual[];
 /* The simulator that a specification names, NULL: none of them. */
 const struct pm_sink_ops *pm_sim_of(const char *spec);
 
+/* Which results are alike: one more when a simulator begins to say something else. */
+unsigned pm_sim_version(const struct pm_sink_ops *ops);
+/* Is it `cache` or `tlb`? */
+bool pm_sim_is_cache(const struct pm_sink_ops *ops);
+/* The configuration in @spec, terminated, in place of what @to held: of caches and TLBs in one
+ * notation with all that is left out (the same text if they are the same); of others as it was
+ * written. */
+struct pm_buf;
+enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_err *err);
+
 /* What the simulator @self of @ops blames on instructions, after its finish(): into @c. False: it
  * does not tell instructions apart (see pm_sim_tells()). */
 struct pm_costs;

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "report/html.h"
 #include "report/out.h"
-#include "report/sha256.h"
+#include "base/sha256.h"
 
 /* The style and the script of every page are files in page/. */
 #define FILE_INTO(path) ".incbin \"src/report/page/" path "\"\n"

@@ -616,7 +616,8 @@ enum pm_status pm_pipeline_tick(struct pm_pipeline *p, struct pm_err *err)
 	return PM_ERR;
 }
 
-enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err)
+/* All that comes before the sinks' own finish(). */
+static enum pm_status join(struct pm_pipeline *p, struct pm_err *err)
 {
 	enum pm_status worst = PM_OK;
 
@@ -647,13 +648,39 @@ enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, st
 		for (size_t k = 0; k < p->sink[i].npart; k++)
 			if (p->sink[i].part[k])
 				p->sink[i].ops->merge(p->sink[i].self, p->sink[i].part[k]);
+	return worst;
+}
+
+static enum pm_status finish_sink(struct pm_pipeline *p, size_t i, struct pm_result *r,
+				  struct pm_err *err)
+{
+	const struct pm_sink_ops *ops = p->sink[i].ops;
+
+	if (!ops->finish || (p->partial && ops->flags & PM_SINK_WHOLE))
+		return PM_OK;
+	return ops->finish(p->sink[i].self, r, err);
+}
+
+enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err)
+{
+	enum pm_status worst = join(p, err);
+
 	/* every sink gets its chance to save what it has, also after another one failed */
 	for (size_t i = 0; i < p->nsink; i++)
-		if (p->sink[i].ops->finish &&
-		    !(p->partial && p->sink[i].ops->flags & PM_SINK_WHOLE) &&
-		    p->sink[i].ops->finish(p->sink[i].self, r, err) == PM_ERR)
+		if (finish_sink(p, i, r, err) == PM_ERR)
 			worst = PM_ERR;
 	return worst;
+}
+
+enum pm_status pm_pipeline_finish_each(struct pm_pipeline *p, struct pm_result *const *r,
+				       struct pm_err *each, struct pm_err *err)
+{
+	if (join(p, err) == PM_ERR)
+		return PM_ERR;
+	for (size_t i = 0; i < p->nsink; i++)
+		if (finish_sink(p, i, r[i], each + i) == PM_ERR)
+			pm_fail_file(each + i, "the simulator failed");
+	return PM_OK;
 }
 
 void pm_pipeline_free(struct pm_pipeline *p)
@@ -693,6 +720,12 @@ void pm_pipeline_free(struct pm_pipeline *p)
 	free(p);
 }
 
+void pm_pipeline_epochs(struct pm_pipeline *p, struct pm_source *src)
+{
+	if (src->ops->epochs && allows_epochs(p))
+		src->ops->epochs(src->self);
+}
+
 enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src,
 				     struct pm_result *r, bool (*stop)(const void *arg),
 				     const void *arg, struct pm_err *err)
@@ -701,8 +734,7 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 
 	if (!p->started && pm_pipeline_start(p, src->facts, src->ops->name, err) != PM_OK)
 		return PM_ERR;
-	if (src->ops->epochs && allows_epochs(p))
-		src->ops->epochs(src->self);
+	pm_pipeline_epochs(p, src);
 	while (!stop || !stop(arg)) {
 		const struct pm_batch *b = NULL;
 

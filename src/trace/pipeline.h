@@ -138,7 +138,14 @@ enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 enum pm_status pm_pipeline_tick(struct pm_pipeline *p, struct pm_err *err);
 /* Ends transforms, then sinks, each of which adds its result to @r (NULL: not wanted). */
 enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, struct pm_err *err);
+/* The same with a result for each sink: @r[i] is that of sink i, and @each[i] the error of its
+ * finish(); a sink that fails is no error of the whole. */
+enum pm_status pm_pipeline_finish_each(struct pm_pipeline *p, struct pm_result *const *r,
+				       struct pm_err *each, struct pm_err *err);
 void pm_pipeline_free(struct pm_pipeline *p);
+/* Who calls next() himself says this before the first: @src may begin its code table anew, if all
+ * of @p can bear that. */
+void pm_pipeline_epochs(struct pm_pipeline *p, struct pm_source *src);
 
 /* start, push all of @src, finish. */
 enum pm_status pm_pipeline_run(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,

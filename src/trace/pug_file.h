@@ -19,6 +19,9 @@ void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t 
 enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_err *err);
 void pug_read_close(void *self);
 
+/* Chunks read so far; *insns: instructions, over all streams. */
+uint64_t pug_read_chunks(const struct pug_reader *r, uint64_t *insns);
+
 /* "name=value" strings, one behind the other, each terminated; the last one is empty. */
 const char *pug_read_info(const struct pug_reader *r);
 

@@ -570,6 +570,12 @@ void pug_read_close(void *self)
 	free(r);
 }
 
+uint64_t pug_read_chunks(const struct pug_reader *r, uint64_t *insns)
+{
+	*insns = r->insns;
+	return r->chunks;
+}
+
 const char *pug_read_info(const struct pug_reader *r)
 {
 	return (const char *)r->info.p;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sha256.c - FIPS 180-4, one message at a time */
-#include <stdint.h>
+/* sha256.c - FIPS 180-4 */
 #include <string.h>
 
-#include "report/sha256.h"
+#include "base/sha256.h"
 
 static const uint32_t round_constant[64] = {
 	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
@@ -48,25 +47,62 @@ static void add_block(uint32_t sum[static 8], const uint8_t *p)
 		sum[i] += s[i];
 }
 
+void pm_sha256_begin(struct pm_sha256 *h)
+{
+	static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+					   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+
+	memcpy(h->sum, first, sizeof first);
+	h->n = 0;
+}
+
+void pm_sha256_add(struct pm_sha256 *h, const void *from, size_t n)
+{
+	const uint8_t *p = from;
+	size_t have = h->n % 64;
+
+	h->n += n;
+	if (have) {
+		size_t k = n < 64 - have ? n : 64 - have;
+
+		memcpy(h->rest + have, p, k);
+		if (have + k < 64)
+			return;
+		add_block(h->sum, h->rest);
+		p += k;
+		n -= k;
+	}
+	for (; n >= 64; p += 64, n -= 64)
+		add_block(h->sum, p);
+	if (n)
+		memcpy(h->rest, p, n);
+}
+
+void pm_sha256_end(struct pm_sha256 *h, uint8_t out[static PM_SHA256])
+{
+	const size_t have = h->n % 64, last = have < 56 ? 64 : 128;
+	uint8_t end[128] = { 0 };
+
+	memcpy(end, h->rest, have);
+	end[have] = 0x80;
+	for (unsigned i = 0; i < 8; i++)
+		end[last - 1 - i] = (uint8_t)(h->n * 8 >> 8 * i);
+	for (size_t i = 0; i < last; i += 64)
+		add_block(h->sum, end + i);
+	for (unsigned i = 0; i < PM_SHA256; i++)
+		out[i] = (uint8_t)(h->sum[i / 4] >> (24 - i % 4 * 8));
+}
+
 void pm_sha256_base64(const void *p, size_t n, char out[static 45])
 {
 	static const char digit[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint32_t sum[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-			    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
-	const size_t rest = n % 64, last = rest < 56 ? 64 : 128;
-	uint8_t end[128] = { 0 }, byte[33] = { 0 };
+	uint8_t byte[PM_SHA256 + 1] = { 0 };
+	struct pm_sha256 h;
 
-	for (size_t i = 0; i + 64 <= n; i += 64)
-		add_block(sum, (const uint8_t *)p + i);
-	memcpy(end, (const uint8_t *)p + n - rest, rest);
-	end[rest] = 0x80;
-	for (unsigned i = 0; i < 8; i++)
-		end[last - 1 - i] = (uint8_t)((uint64_t)n * 8 >> 8 * i);
-	for (size_t i = 0; i < last; i += 64)
-		add_block(sum, end + i);
-	for (unsigned i = 0; i < 32; i++)
-		byte[i] = (uint8_t)(sum[i / 4] >> (24 - i % 4 * 8));
+	pm_sha256_begin(&h);
+	pm_sha256_add(&h, p, n);
+	pm_sha256_end(&h, byte);
 	for (unsigned i = 0, k = 0; i < 33; i += 3) {
 		uint32_t v = (uint32_t)byte[i] << 16 | (uint32_t)byte[i + 1] << 8 | byte[i + 2];
 
@@ -75,4 +111,13 @@ void pm_sha256_base64(const void *p, size_t n, char out[static 45])
 	}
 	out[43] = '=';
 	out[44] = 0;
+}
+
+void pm_sha256_hex(const uint8_t *p, size_t n, char *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		out[2 * i] = "0123456789abcdef"[p[i] >> 4];
+		out[2 * i + 1] = "0123456789abcdef"[p[i] & 15];
+	}
+	out[2 * n] = 0;
 }
