@@ -227,10 +227,10 @@ static int end_of_run(struct sweep *s, const struct sweep_launch *l)
 	if (stopped)
 		fprintf(stderr, "pugmark: stopped by signal %d; `pugmark sweep run %s` goes on\n",
 			(int)stopped, s->d.path);
-	else if (!manners.quiet)
+	else if (!manners.quiet && !l->only)
 		printf("%s: %s computed, %s failed, %s there before, in %s\n", s->d.path,
 		       plural(p->computed, "result", a), pm_report_number(p->failed, b),
-		       plural(p->there, "result", c), sweep_time_text(p->seconds, e));
+		       plural(p->jobs - p->computed - p->failed, "result", c), sweep_time_text(p->seconds, e));
 	return stopped ? 128 + (int)stopped : p->failed ? 3 : 0;
 }
 
@@ -275,6 +275,7 @@ static enum pm_status batch_of(const char *where, struct sweep *s, struct sweep_
 		pm_opt_usage(&run_help, "--batch expects FILE:LINE, not '%s'", where);
 	st = sweep_batch_read(path, line, &s->p, gangs, &l->nonly, err);
 	l->only = *gangs;
+	l->skip_busy = true;
 	if (st)
 		err->file = NULL;
 	free(path);
@@ -344,7 +345,7 @@ static int cmd_sweep_run(int argc, char **argv)
 	struct pm_err err = { 0 };
 	struct stat st;
 	int status = 0;
-	char *dir;
+	char *dir, *self;
 
 	argc = pm_opt_parse(argc, argv, opts, &run_help, false);
 	if (argc != 1)
@@ -355,6 +356,7 @@ static int cmd_sweep_run(int argc, char **argv)
 	o.slurm.seconds = (unsigned)o.seconds;
 	o.slurm.cpus = o.cpus ? (unsigned)o.cpus : 1;
 	o.slurm.no_wait = o.no_wait;
+	o.slurm.program = self = realpath("/proc/self/exe", NULL);
 	o.slurm.print = o.launcher && !strcmp(o.launcher, "print");
 	if (!stat(argv[0], &st) && S_ISREG(st.st_mode)) {
 		dir = default_folder(argv[0]);
@@ -365,6 +367,7 @@ static int cmd_sweep_run(int argc, char **argv)
 	}
 	if (!status)
 		status = run_sweep(&s, &o);
+	free(self);
 	release(&s);
 	return status;
 }

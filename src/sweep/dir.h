@@ -67,6 +67,7 @@ bool sweep_result_there(const struct sweep_dir *d, const char *key);
 /* (1) False: somebody else computes it. An error is one of the file system. */
 bool sweep_lock(const struct sweep_dir *d, const char *key, struct pm_err *err);
 void sweep_unlock(const struct sweep_dir *d, const char *key);
+#define SWEEP_LAUNCHER "launcher"	/* in place of a key: the only one that submits batches */
 /* (2) The caller holds the lock. */
 enum pm_status sweep_result_put(const struct sweep_dir *d, const char *key, const struct pm_buf *b,
 				bool failed, struct pm_err *err);

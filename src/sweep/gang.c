@@ -174,19 +174,20 @@ static enum pm_status choose(struct run *w, bool retry, struct pm_err *err)
 	return s;
 }
 
-bool sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *p,
-			const struct sweep_trace_ids *ids, const struct sweep_gang *g, bool retry)
+uint64_t sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *p,
+			    const struct sweep_trace_ids *ids, const struct sweep_gang *g,
+			    bool retry)
 {
 	struct pm_buf spec = { 0 }, canonical = { 0 };
 	struct pm_err ignored = { 0 };
 	char key[SWEEP_KEY + 1];
-	bool missing = false;
+	uint64_t missing = 0;
 
-	for (uint64_t c = g->from; c < g->to && !missing; c++) {
+	for (uint64_t c = g->from; c < g->to; c++) {
 		sweep_plan_spec(p, c, &spec);
-		missing = sweep_key(&ids->id[g->trace], p->region + g->region, (char *)spec.p,
-				    &canonical, key, &ignored) != PM_OK ||
-			  !sweep_result_there(d, key) || (retry && has_failed(d, key));
+		missing += sweep_key(&ids->id[g->trace], p->region + g->region, (char *)spec.p,
+				     &canonical, key, &ignored) != PM_OK ||
+			   !sweep_result_there(d, key) || (retry && has_failed(d, key));
 	}
 	pm_buf_release(&spec);
 	pm_buf_release(&canonical);

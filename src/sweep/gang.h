@@ -55,8 +55,8 @@ enum pm_status sweep_gang_fail(struct sweep_dir *d, const struct sweep_plan *p,
 			       const struct sweep_trace_ids *ids, const struct sweep_gang *g,
 			       const struct sweep_failure *f, struct pm_err *err);
 
-/* Is anything of @g missing? With @retry failures are. */
-bool sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *p,
+/* How many jobs of @g have no result. With @retry failures are none. */
+uint64_t sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *p,
 			const struct sweep_trace_ids *ids, const struct sweep_gang *g, bool retry);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct sweep_progress {
 	uint64_t jobs;			/* that this launcher is to see to */
-	uint64_t there;			/* had a result, or got one elsewhere */
+	uint64_t there;			/* had a result before */
 	uint64_t computed, failed;
 	unsigned running;		/* gangs */
 	double seconds;
@@ -28,6 +28,7 @@ struct sweep_launch {
 	unsigned gang;			/* configurations of a gang at most; 0: as many as fit */
 	uint64_t mem, mem_most;		/* bytes of a gang, at first and at most; 0: as there are */
 	bool retry;			/* failures are missing */
+	bool skip_busy;			/* do not wait for what others compute */
 	const char *stage;		/* copy traces there first; NULL: no */
 	const struct sweep_gang *only;	/* these; NULL: all */
 	size_t nonly;
@@ -59,7 +60,6 @@ struct sweep_slurm {
 	unsigned seconds;		/* what a batch should take */
 	unsigned cpus;			/* of a task */
 	const char *program;		/* pugmark, as the nodes find it */
-	const char *extra;		/* further options of `sweep run` on the nodes */
 	bool print;			/* show scripts, submit nothing */
 	bool no_wait;			/* submit, and do not wait */
 };

@@ -148,6 +148,7 @@ bool sweep_next_gang(const struct sweep_launch *l, struct sweep_gang *g)
 static bool next_new(struct local *x, struct item *it)
 {
 	struct sweep_launch *l = x->l;
+	uint64_t missing;
 
 	while (!x->over) {
 		if (l->only) {
@@ -161,9 +162,10 @@ static bool next_new(struct local *x, struct item *it)
 		}
 		it->mem = l->mem;
 		it->kills = 0;
-		if (sweep_gang_missing(l->d, l->p, l->ids, &it->g, l->retry))
+		missing = sweep_gang_missing(l->d, l->p, l->ids, &it->g, l->retry);
+		l->progress.there += it->g.to - it->g.from - missing;
+		if (missing)
 			return true;
-		l->progress.there += it->g.to - it->g.from;
 		if (l->stop && *l->stop)
 			break;
 	}
@@ -283,6 +285,9 @@ static enum pm_status record_failure(struct local *x, const struct worker *w, co
 	enum pm_status s = sweep_gang_fail(l->d, l->p, l->ids, &w->it.g, &f, x->err);
 
 	l->progress.failed++;
+	sweep_dir_log(l->d, "gang %lld 0 0 1 0 0 %zu %zu %" PRIu64 " %" PRIu64,
+		      (long long)time(NULL), w->it.g.trace, w->it.g.region, w->it.g.from,
+		      w->it.g.to);
 	free(output);
 	return s;
 }
@@ -360,11 +365,9 @@ static enum pm_status ended(struct local *x, struct worker *w, int status, const
 	if (WIFEXITED(status))
 		switch (WEXITSTATUS(status)) {
 		case SWEEP_EXIT_DONE:
-			if (r->busy) {
+			if (r->busy && !x->l->skip_busy) {
 				pm_grow(x->busy, x->nbusy, x->cap_busy);
 				x->busy[x->nbusy++] = w->it;
-			} else {
-				to->there += r->there;
 			}
 			return PM_OK;
 		case SWEEP_EXIT_DISK:

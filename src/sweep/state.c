@@ -122,6 +122,7 @@ static void add_log(struct sweep_state *s, struct pace *to, FILE *f)
 			continue;
 		s->gangs++;
 		s->computed += computed;
+		s->gave_up += failed;
 		s->cpu += took;
 		if (!computed)
 			continue;

@@ -15,7 +15,7 @@ struct sweep_state {
 	double rate;			/* results a second, of late; 0: not known */
 	double seconds;			/* left; 0: not known */
 	double cpu;			/* seconds that gangs took, all together */
-	uint64_t gangs, computed;	/* by the log */
+	uint64_t gangs, computed, gave_up;	/* by the log: gangs, results, failures */
 	double per_job;			/* of them, seconds of a job; 0: not known */
 	double per_insn;		/* ... and instruction */
 	struct sweep_cause *cause;	/* most frequent first */
