@@ -14,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "report/out.h"
+#include "sweep/plots.h"
 #include "sweep/state.h"
 #include "trace/sinks.h"
 
@@ -450,12 +451,79 @@ static int cmd_sweep_status(int argc, char **argv)
 	return status;
 }
 
+/* ---- collect -------------------------------------------------------------------------------- */
+
+static int cmd_sweep_collect(int argc, char **argv)
+{
+	static const struct pm_opt_help help = {
+		"pugmark sweep collect [options] FOLDER",
+		"Writes the results of a sweep as one table, a row for each job, and as a page "
+		"with plots. Without an\n"
+		"option: CSV on standard output.",
+		"  pugmark sweep collect --parquet all.parquet --html all.html caches.sweep\n"
+		"  pugmark sweep collect --html l2.html --value l2.mpki --baseline l2=256k "
+		"caches.sweep"
+	};
+	const char *csv = NULL, *json = NULL, *parquet = NULL, *html = NULL;
+	struct sweep_plots o = { 0 };
+	const struct pm_opt opts[] = {
+		OPT_STR(0, "csv", &csv, "FILE", "the table as CSV; '-' is standard output"),
+		OPT_STR(0, "json", &json, "FILE", "... as JSON"),
+		OPT_STR(0, "parquet", &parquet, "FILE", "... as Parquet"),
+		OPT_STR(0, "html", &html, "FILE", "a page: heat maps, Pareto front, speed-ups"),
+		OPT_HEAD("The page"),
+		OPT_STR(0, "sim", &o.simulator, "NAME", "the plan's (default: its first)"),
+		OPT_STR(0, "value", &o.value, "NAME", "the number that is shown, as l2.mpki"),
+		OPT_STR('x', "x", &o.x, "PARAMETER", "across a heat map (default: the first)"),
+		OPT_STR('y', "y", &o.y, "PARAMETER", "up a heat map (default: the second)"),
+		OPT_STR(0, "cost", &o.cost, "NAME",
+			"parameter or number, along the front (default: bytes of all caches)"),
+		OPT_STR(0, "baseline", &o.baseline, "PARAMETER=VALUE,...",
+			"speed-ups are against this one (default: the first)"),
+		OPT_FLAG(0, "more-is-better", &o.more, "of the value"),
+		OPT_END
+	};
+	struct progress progress;
+	struct sweep_table t = { 0 };
+	struct pm_err err = { 0 };
+	enum pm_status st;
+	struct sweep s;
+
+	argc = pm_opt_parse(argc, argv, opts, &help, false);
+	if (argc != 1)
+		pm_opt_usage(&help, argc ? "only one FOLDER" : "missing FOLDER");
+	st = pm_report_can_save((const char *const []){ csv, json, parquet, html }, 4, &err);
+	if (!csv && !json && !parquet && !html)
+		csv = "-";
+	if (!st)
+		st = open_sweep(&s, argv[0], &err);
+	else
+		s = (struct sweep){ .d = { NULL, -1, -1, -1 } };
+	progress_begin_count(&progress, "jobs");
+	if (!st)
+		st = sweep_table_open(&t, &s.d, &s.p, &s.ids, seen, &progress, &err);
+	progress_end(&progress);
+	if (!st)
+		st = sweep_table_write(&t, csv, json, parquet, &err);
+	if (!st && html)
+		st = sweep_plots_html(&t, &o, html, &err);
+	if (!st && t.done < t.rows)
+		manners_note("of %llu jobs %llu have no result, and %llu have failed",
+			     (unsigned long long)t.rows,
+			     (unsigned long long)(t.rows - t.done - t.failed),
+			     (unsigned long long)t.failed);
+	sweep_table_release(&t);
+	release(&s);
+	return st ? traces_fail(&err) : 0;
+}
+
 int cmd_sweep(int argc, char **argv)
 {
 	static const struct pm_opt_command commands_of[] = {
 		{ "plan", cmd_sweep_plan, "read a plan, try its configurations, make the folder" },
 		{ "run", cmd_sweep_run, "compute what has no result yet" },
 		{ "status", cmd_sweep_status, "say how far it is" },
+		{ "collect", cmd_sweep_collect, "write one table of all results, and plots" },
 		{ NULL, NULL, NULL }
 	};
 	static const struct pm_opt_help help = {
