@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -245,6 +246,7 @@ static enum pm_status open_trace(struct run *w, struct pm_err *why)
 	if (pm_trace_open(w->path, w->p->format, &w->src, &w->which, why) != PM_OK)
 		return PM_ERR;
 	w->pipe = pm_adapt_pipeline(&w->src, w->which);
+	pm_pipeline_threads(w->pipe, 0);	/* other gangs have the other processors */
 	if (!g->from && g->to == UINT64_MAX)
 		return PM_OK;
 	o.facts = w->src.facts;
@@ -277,6 +279,21 @@ static enum pm_status push_all(struct run *w, struct pm_err *why)
 			w->report->chunks = pug_read_chunks(pug, &w->report->insns);
 	}
 	return PM_OK;
+}
+
+/* Is there so little left of what this process may have that an error may come from that? */
+static bool lacks_memory(void)
+{
+	struct rlimit l;
+	void *p;
+
+	if (getrlimit(RLIMIT_DATA, &l) || l.rlim_cur == RLIM_INFINITY)
+		return false;
+	p = mmap(NULL, l.rlim_cur / 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return true;
+	munmap(p, l.rlim_cur / 4);
+	return false;
 }
 
 static bool has_changed(const struct run *w)
@@ -342,6 +359,8 @@ static int simulate(struct run *w, struct pm_err *err)
 
 	if (has_changed(w))
 		return SWEEP_EXIT_CHANGED;
+	if (s && lacks_memory())
+		return SWEEP_EXIT_MEMORY;
 	if (s)
 		return fail_rest(w, &why, err) ? SWEEP_EXIT_DISK : SWEEP_EXIT_DONE;
 	if (add_sinks(w, err) != PM_OK)
@@ -356,6 +375,8 @@ static int simulate(struct run *w, struct pm_err *err)
 		s = push_all(w, &why);
 	if (has_changed(w))
 		return SWEEP_EXIT_CHANGED;
+	if (s && lacks_memory())
+		return SWEEP_EXIT_MEMORY;
 	if (s == PM_ERR)
 		return fail_rest(w, &why, err) ? SWEEP_EXIT_DISK : SWEEP_EXIT_DONE;
 	if (s != PM_END)
