@@ -15,28 +15,28 @@
 #include "cli/traces.h"
 #include "report/out.h"
 #include "sweep/plots.h"
-#include "sweep/state.h"
+#include "sweep/sweep_state.h"
 #include "trace/sinks.h"
 
-struct sweep {
+struct open_sweep {
 	struct sweep_dir d;
 	struct sweep_plan p;
 	struct sweep_trace_ids ids;
 };
 
-static void release(struct sweep *s)
+static void release(struct open_sweep *s)
 {
 	sweep_trace_ids_release(&s->ids);
 	sweep_plan_release(&s->p);
 	sweep_dir_close(&s->d);
 }
 
-static enum pm_status open_sweep(struct sweep *s, const char *path, struct pm_err *err)
+static enum pm_status sweep_open(struct open_sweep *s, const char *path, struct pm_err *err)
 {
 	char *traces;
 	enum pm_status st;
 
-	*s = (struct sweep){ .d = { NULL, -1, -1, -1 } };
+	*s = (struct open_sweep){ .d = { NULL, -1, -1, -1 } };
 	st = sweep_dir_open(&s->d, path, &s->p, err);
 	if (st)
 		return st;
@@ -97,7 +97,7 @@ static char *default_folder(const char *plan)
 }
 
 /* From the plan in @file to the folder @dir, of which no more is asked. */
-static int make_plan(const char *file, const char *dir, struct sweep *s)
+static int make_plan(const char *file, const char *dir, struct open_sweep *s)
 {
 	struct pm_err err = { 0 };
 	struct sweep_plan p;
@@ -110,7 +110,7 @@ static int make_plan(const char *file, const char *dir, struct sweep *s)
 		st = sweep_dir_make(dir, &p, &err);
 	if (!st) {
 		err.file = NULL;
-		st = open_sweep(s, dir, &err);
+		st = sweep_open(s, dir, &err);
 	}
 	sweep_plan_release(&p);
 	return st ? traces_fail(&err) : 0;
@@ -149,7 +149,7 @@ static int cmd_sweep_plan(int argc, char **argv)
 	};
 	char a[64], b[64], c[64], e[64], key[SWEEP_KEY + 1];
 	struct pm_buf spec = { 0 }, canonical = { 0 };
-	struct sweep s = { .d = { NULL, -1, -1, -1 } };
+	struct open_sweep s = { .d = { NULL, -1, -1, -1 } };
 	int n = pm_opt_parse(argc, argv, opts, &help, false), status;
 	struct pm_err err = { 0 };
 	char *dir;
@@ -220,7 +220,7 @@ static void note(void *arg, const char *text)
 }
 
 /* What the sweep has come to, in a line; the status. */
-static int end_of_run(struct sweep *s, const struct sweep_launch *l)
+static int end_of_run(struct open_sweep *s, const struct sweep_launch *l)
 {
 	const struct sweep_progress *p = &l->progress;
 	char a[64], b[32], c[64], e[32];
@@ -231,7 +231,8 @@ static int end_of_run(struct sweep *s, const struct sweep_launch *l)
 	else if (!manners.quiet && !l->only)
 		printf("%s: %s computed, %s failed, %s there before, in %s\n", s->d.path,
 		       plural(p->computed, "result", a), pm_report_number(p->failed, b),
-		       plural(p->jobs - p->computed - p->failed, "result", c), sweep_time_text(p->seconds, e));
+		       plural(p->jobs - p->computed - p->failed, "result", c),
+		       sweep_time_text(p->seconds, e));
 	return stopped ? 128 + (int)stopped : p->failed ? 3 : 0;
 }
 
@@ -264,7 +265,7 @@ static uint64_t size_of(const char *text, const char *option)
 	return v;
 }
 
-static enum pm_status batch_of(const char *where, struct sweep *s, struct sweep_launch *l,
+static enum pm_status batch_of(const char *where, struct open_sweep *s, struct sweep_launch *l,
 			       struct sweep_gang **gangs, struct pm_err *err)
 {
 	const char *colon = strrchr(where, ':');
@@ -283,7 +284,7 @@ static enum pm_status batch_of(const char *where, struct sweep *s, struct sweep_
 	return st;
 }
 
-static int run_sweep(struct sweep *s, struct run_opts *o)
+static int run_sweep(struct open_sweep *s, struct run_opts *o)
 {
 	struct show show = { isatty(STDERR_FILENO) && !manners.quiet, 0 };
 	struct sweep_launch l = {
@@ -342,7 +343,7 @@ static int cmd_sweep_run(int argc, char **argv)
 		OPT_STR(0, "batch", &o.batch, "FILE:LINE", "gangs of a batch; used on nodes"),
 		OPT_END
 	};
-	struct sweep s = { .d = { NULL, -1, -1, -1 } };
+	struct open_sweep s = { .d = { NULL, -1, -1, -1 } };
 	struct pm_err err = { 0 };
 	struct stat st;
 	int status = 0;
@@ -350,7 +351,8 @@ static int cmd_sweep_run(int argc, char **argv)
 
 	argc = pm_opt_parse(argc, argv, opts, &run_help, false);
 	if (argc != 1)
-		pm_opt_usage(&run_help, argc ? "only one FOLDER or PLAN" : "missing FOLDER or PLAN");
+		pm_opt_usage(&run_help, argc ? "only one FOLDER or PLAN" :
+			     "missing FOLDER or PLAN");
 	if (o.workers > 4096 || o.gang > 65536)
 		pm_opt_usage(&run_help, "at most 4096 gangs at a time, of 65536 configurations");
 	o.slurm.throttle = (unsigned)o.throttle;
@@ -363,7 +365,7 @@ static int cmd_sweep_run(int argc, char **argv)
 		dir = default_folder(argv[0]);
 		status = make_plan(argv[0], dir, &s);
 		free(dir);
-	} else if (open_sweep(&s, argv[0], &err) != PM_OK) {
+	} else if (sweep_open(&s, argv[0], &err) != PM_OK) {
 		status = traces_fail(&err);
 	}
 	if (!status)
@@ -382,7 +384,7 @@ static void seen(void *arg, uint64_t n)
 	progress_count(p, n, 0);
 }
 
-static enum pm_status show_state(const struct sweep_state *t, const struct sweep *s, bool live,
+static enum pm_status show_state(const struct sweep_state *t, const struct open_sweep *s, bool live,
 				 struct pm_err *err)
 {
 	struct pm_buf b = { 0 };
@@ -417,7 +419,7 @@ static int cmd_sweep_status(int argc, char **argv)
 	struct sweep_state t;
 	struct pm_err err = { 0 };
 	struct pm_result *r;
-	struct sweep s;
+	struct open_sweep s;
 	bool over = false;
 	int status = 0;
 
@@ -425,7 +427,7 @@ static int cmd_sweep_status(int argc, char **argv)
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FOLDER" : "missing FOLDER");
 	live = watch && isatty(STDOUT_FILENO);
-	if (open_sweep(&s, argv[0], &err) != PM_OK)
+	if (sweep_open(&s, argv[0], &err) != PM_OK)
 		status = traces_fail(&err);
 	while (!status && !over) {
 		progress_begin_count(&progress, "jobs");
@@ -487,7 +489,7 @@ static int cmd_sweep_collect(int argc, char **argv)
 	struct sweep_table t = { 0 };
 	struct pm_err err = { 0 };
 	enum pm_status st;
-	struct sweep s;
+	struct open_sweep s;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
@@ -496,9 +498,9 @@ static int cmd_sweep_collect(int argc, char **argv)
 	if (!csv && !json && !parquet && !html)
 		csv = "-";
 	if (!st)
-		st = open_sweep(&s, argv[0], &err);
+		st = sweep_open(&s, argv[0], &err);
 	else
-		s = (struct sweep){ .d = { NULL, -1, -1, -1 } };
+		s = (struct open_sweep){ .d = { NULL, -1, -1, -1 } };
 	progress_begin_count(&progress, "jobs");
 	if (!st)
 		st = sweep_table_open(&t, &s.d, &s.p, &s.ids, seen, &progress, &err);

@@ -16,7 +16,7 @@
 #include "transform/adapt.h"
 #include "transform/slice.h"
 
-struct job {
+struct gang_job {
 	uint64_t config;
 	char key[SWEEP_KEY + 1];
 	char *spec;
@@ -25,14 +25,14 @@ struct job {
 	struct pm_err err;
 };
 
-struct run {
+struct gang_run {
 	struct sweep_dir *d;
 	const struct sweep_plan *p;
 	const struct sweep_trace_ids *ids;
 	const struct sweep_gang *g;
 	const char *path;
 	struct sweep_report *report;
-	struct job *job;
+	struct gang_job *job;
 	size_t n, cap;
 	struct pm_source src;
 	const struct pm_format *which;
@@ -109,7 +109,7 @@ static enum pm_status put_failure(struct sweep_dir *d, const struct sweep_plan *
 	return put(d, key, r, true, err);
 }
 
-static enum pm_status fail_job(struct run *w, struct job *j, const char *cause,
+static enum pm_status fail_job(struct gang_run *w, struct gang_job *j, const char *cause,
 			       const struct pm_err *why, struct pm_err *err)
 {
 	char text[400];
@@ -128,7 +128,7 @@ static enum pm_status fail_job(struct run *w, struct job *j, const char *cause,
 
 /* ---- which jobs ----------------------------------------------------------------------------- */
 
-static bool have_already(const struct run *w, const char *key)
+static bool have_already(const struct gang_run *w, const char *key)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (!strcmp(w->job[i].key, key))
@@ -137,13 +137,13 @@ static bool have_already(const struct run *w, const char *key)
 }
 
 /* Locks what is missing and nobody else computes. */
-static enum pm_status choose(struct run *w, bool retry, struct pm_err *err)
+static enum pm_status choose(struct gang_run *w, bool retry, struct pm_err *err)
 {
 	struct pm_buf spec = { 0 }, canonical = { 0 };
 	enum pm_status s = PM_OK;
 
 	for (uint64_t c = w->g->from; c < w->g->to && !s; c++) {
-		struct job j = { .config = c };
+		struct gang_job j = { .config = c };
 
 		sweep_plan_spec(w->p, c, &spec);
 		s = sweep_key(&w->ids->id[w->g->trace], w->p->region + w->g->region,
@@ -198,7 +198,7 @@ uint64_t sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *
 /* ---- simulating ----------------------------------------------------------------------------- */
 
 /* Would a pipeline of this one start? Else the job has failed, and the others have not. */
-static enum pm_status can_start(struct run *w, struct job *j, struct pm_err *why)
+static enum pm_status can_start(struct gang_run *w, struct gang_job *j, struct pm_err *why)
 {
 	struct pm_pipeline *p = pm_pipeline_new();
 	enum pm_status s = pm_sink_add(p, j->spec, pm_sims, why);
@@ -211,10 +211,10 @@ static enum pm_status can_start(struct run *w, struct job *j, struct pm_err *why
 	return s;
 }
 
-static enum pm_status add_sinks(struct run *w, struct pm_err *err)
+static enum pm_status add_sinks(struct gang_run *w, struct pm_err *err)
 {
 	for (size_t i = 0; i < w->n; i++) {
-		struct job *j = w->job + i;
+		struct gang_job *j = w->job + i;
 		struct pm_err why = { 0 };
 
 		if (can_start(w, j, &why) == PM_OK &&
@@ -227,7 +227,7 @@ static enum pm_status add_sinks(struct run *w, struct pm_err *err)
 }
 
 /* Everything that is left fails, because the trace does. */
-static enum pm_status fail_rest(struct run *w, const struct pm_err *why, struct pm_err *err)
+static enum pm_status fail_rest(struct gang_run *w, const struct pm_err *why, struct pm_err *err)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (!w->job[i].failed && fail_job(w, w->job + i, "trace", why, err) != PM_OK)
@@ -235,7 +235,7 @@ static enum pm_status fail_rest(struct run *w, const struct pm_err *why, struct 
 	return PM_OK;
 }
 
-static enum pm_status open_trace(struct run *w, struct pm_err *why)
+static enum pm_status open_trace(struct gang_run *w, struct pm_err *why)
 {
 	const struct sweep_region *g = w->p->region + w->g->region;
 	struct pm_slice_opts o = { .from = g->from, .count = g->to - g->from,
@@ -259,7 +259,7 @@ static enum pm_status open_trace(struct run *w, struct pm_err *why)
 }
 
 /* The whole trace through all sinks. PM_OK; PM_END: a sink failed; PM_ERR: the trace did. */
-static enum pm_status push_all(struct run *w, struct pm_err *why)
+static enum pm_status push_all(struct gang_run *w, struct pm_err *why)
 {
 	struct pug_reader *pug = strcmp(w->which->name, "pug") ? NULL : pm_trace_reader(&w->src);
 
@@ -296,7 +296,7 @@ static bool lacks_memory(void)
 	return false;
 }
 
-static bool has_changed(const struct run *w)
+static bool has_changed(const struct gang_run *w)
 {
 	struct stat st;
 
@@ -305,10 +305,10 @@ static bool has_changed(const struct run *w)
 	       (stat(w->path, &st) || !sweep_trace_same(&w->ids->id[w->g->trace], &st));
 }
 
-static enum pm_status put_all(struct run *w, struct pm_err *err)
+static enum pm_status put_all(struct gang_run *w, struct pm_err *err)
 {
 	for (size_t i = 0; i < w->n; i++) {
-		struct job *j = w->job + i;
+		struct gang_job *j = w->job + i;
 
 		if (j->failed)
 			continue;
@@ -326,7 +326,7 @@ static enum pm_status put_all(struct run *w, struct pm_err *err)
 	return PM_OK;
 }
 
-static enum pm_status finish(struct run *w, struct pm_err *err)
+static enum pm_status finish(struct gang_run *w, struct pm_err *err)
 {
 	struct pm_result **r = pm_alloc(w->n * sizeof *r);
 	struct pm_err *each = pm_alloc(w->n * sizeof *each);
@@ -335,7 +335,7 @@ static enum pm_status finish(struct run *w, struct pm_err *err)
 
 	for (size_t i = 0; i < w->n; i++)
 		if (!w->job[i].failed) {
-			struct job *j = w->job + i;
+			struct gang_job *j = w->job + i;
 
 			j->r = result_begin(w->p, w->ids, w->g, j->key, j->spec, "done");
 			pm_result_begin(j->r, "result");
@@ -351,7 +351,7 @@ static enum pm_status finish(struct run *w, struct pm_err *err)
 	return s;
 }
 
-static int simulate(struct run *w, struct pm_err *err)
+static int simulate(struct gang_run *w, struct pm_err *err)
 {
 	struct pm_err why = { 0 };
 	enum pm_status s = open_trace(w, &why);
@@ -395,7 +395,7 @@ int sweep_gang_run(struct sweep_dir *d, const struct sweep_plan *p,
 		   const struct sweep_trace_ids *ids, const struct sweep_gang *g,
 		   const struct sweep_gang_opts *o, struct sweep_report *report)
 {
-	struct run w = { .d = d, .p = p, .ids = ids, .g = g, .report = report,
+	struct gang_run w = { .d = d, .p = p, .ids = ids, .g = g, .report = report,
 			 .path = o->path ? o->path : p->trace[g->trace].path };
 	struct pm_err err = { 0 };
 	int status = SWEEP_EXIT_DISK;

@@ -6,8 +6,8 @@
 #ifndef PM_SWEEP_GANG_H
 #define PM_SWEEP_GANG_H
 
-#include "sweep/dir.h"
-#include "sweep/plan.h"
+#include "sweep/sweep_dir.h"
+#include "sweep/sweep_plan.h"
 
 struct sweep_gang {
 	size_t trace, region;

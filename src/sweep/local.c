@@ -20,20 +20,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sweep/launch.h"
+#include "sweep/sweep_launch.h"
 
 #define KILLS	20			/* of one gang, before somebody should look */
 #define CHANGES	5			/* of a trace while gangs read it */
 #define OUTPUT	2000			/* bytes of standard error that a failure keeps */
 
-struct item {
+struct gang_item {
 	struct sweep_gang g;
 	uint64_t mem;
 	unsigned kills;
 };
 
 struct worker {
-	struct item it;
+	struct gang_item it;
 	pid_t pid;			/* 0: none */
 	int output;
 	double began;
@@ -44,9 +44,9 @@ struct worker {
 struct local {
 	struct sweep_launch *l;
 	struct worker *w;
-	struct item *again;		/* last first */
+	struct gang_item *again;		/* last first */
 	size_t nagain, cap_again;
-	struct item *busy;		/* computed elsewhere: to be looked at later */
+	struct gang_item *busy;		/* computed elsewhere: to be looked at later */
 	size_t nbusy, cap_busy;
 	struct sweep_gang last;
 	bool over;			/* all gangs have been seen once */
@@ -145,7 +145,7 @@ bool sweep_next_gang(const struct sweep_launch *l, struct sweep_gang *g)
 }
 
 /* The next gang that nobody has seen to. False: that was all. */
-static bool next_new(struct local *x, struct item *it)
+static bool next_new(struct local *x, struct gang_item *it)
 {
 	struct sweep_launch *l = x->l;
 	uint64_t missing;
@@ -173,7 +173,7 @@ static bool next_new(struct local *x, struct item *it)
 	return false;
 }
 
-static bool next_item(struct local *x, struct item *it)
+static bool next_item(struct local *x, struct gang_item *it)
 {
 	if (x->nagain) {
 		*it = x->again[--x->nagain];
@@ -182,15 +182,15 @@ static bool next_item(struct local *x, struct item *it)
 	return next_new(x, it);
 }
 
-static void put_again(struct local *x, const struct item *it)
+static void put_again(struct local *x, const struct gang_item *it)
 {
 	pm_grow(x->again, x->nagain, x->cap_again);
 	x->again[x->nagain++] = *it;
 }
 
-static void halve(struct local *x, const struct item *it)
+static void halve(struct local *x, const struct gang_item *it)
 {
-	struct item half = *it;
+	struct gang_item half = *it;
 	uint64_t middle = it->g.from + (it->g.to - it->g.from) / 2;
 
 	half.kills = 0;
@@ -234,7 +234,7 @@ static void be_worker(struct local *x, struct worker *w, const char *path, pid_t
 	_exit(sweep_gang_run(l->d, l->p, l->ids, &w->it.g, &o, w->report));
 }
 
-static enum pm_status start(struct local *x, struct worker *w, const struct item *it)
+static enum pm_status start(struct local *x, struct worker *w, const struct gang_item *it)
 {
 	const char *path = NULL;
 	const pid_t self = getpid();
@@ -303,7 +303,7 @@ static enum pm_status failed(struct local *x, const struct worker *w, const char
 
 static enum pm_status lacked_memory(struct local *x, struct worker *w, int sig, uint64_t peak)
 {
-	struct item it = w->it;
+	struct gang_item it = w->it;
 
 	it.mem = it.mem ? 2 * it.mem : 0;
 	if (!it.mem || w->it.mem >= x->l->mem_most)
@@ -316,7 +316,7 @@ static enum pm_status lacked_memory(struct local *x, struct worker *w, int sig, 
 
 static enum pm_status was_killed(struct local *x, struct worker *w, int sig)
 {
-	struct item it = w->it;
+	struct gang_item it = w->it;
 
 	if (++it.kills == KILLS) {
 		x->err->file = x->l->d->path;
@@ -433,7 +433,7 @@ static void kill_all(struct local *x)
 static enum pm_status start_some(struct local *x)
 {
 	for (unsigned i = 0; i < x->l->workers; i++) {
-		struct item it;
+		struct gang_item it;
 
 		if (x->w[i].pid)
 			continue;

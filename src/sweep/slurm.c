@@ -23,8 +23,8 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "base/temp.h"
-#include "sweep/launch.h"
-#include "sweep/state.h"
+#include "sweep/sweep_launch.h"
+#include "sweep/sweep_state.h"
 
 #define TASKS	1000			/* of an array, if the cluster does not say */
 #define PROBES	200			/* gangs of the first array, if nothing is known */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/temp.h"
-#include "sweep/launch.h"
+#include "sweep/sweep_launch.h"
 
 struct sweep_stage {
 	const char *dir;

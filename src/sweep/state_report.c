@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "report/html.h"
 #include "report/out.h"
-#include "sweep/state.h"
+#include "sweep/sweep_state.h"
 
 const char *sweep_time_text(double s, char text[static 32])
 {

@@ -9,8 +9,8 @@
 #ifndef PM_SWEEP_TABLE_H
 #define PM_SWEEP_TABLE_H
 
-#include "sweep/dir.h"
-#include "sweep/plan.h"
+#include "sweep/sweep_dir.h"
+#include "sweep/sweep_plan.h"
 
 struct sweep_table {
 	const struct sweep_dir *d;
@@ -22,7 +22,8 @@ struct sweep_table {
 	const char **number;		/* names of the results' numbers */
 	bool *whole;			/* each of its values is a whole number */
 	size_t nnumber, cap_number, cap_whole;
-	struct pm_map index;		/* hash of a name -> column + 1, with the next such in chain */
+	struct pm_map index;		/* hash of a name -> column; a second name
+					 * of that hash stands behind it */
 	uint64_t rows, done, failed;
 };
 

@@ -21,7 +21,7 @@ static const char *const fixed[FIXED] = { "trace", "region", "simulator", "key",
 
 /* ---- a file that gets its name when it is whole --------------------------------------------- */
 
-struct file {
+struct table_file {
 	const char *path;		/* NULL: not wanted */
 	int fd;
 	bool placed_whole;		/* a regular file; else it is written to as it is */
@@ -29,11 +29,11 @@ struct file {
 	struct pm_buf out;
 };
 
-static enum pm_status file_open(struct file *f, const char *path, struct pm_err *err)
+static enum pm_status file_open(struct table_file *f, const char *path, struct pm_err *err)
 {
 	struct stat st;
 
-	*f = (struct file){ .path = path, .fd = -1 };
+	*f = (struct table_file){ .path = path, .fd = -1 };
 	if (!path)
 		return PM_OK;
 	err->file = strcmp(path, "-") ? path : "standard output";
@@ -48,7 +48,7 @@ static enum pm_status file_open(struct file *f, const char *path, struct pm_err 
 	return f->fd < 0 ? pm_fail_errno(err, "cannot create") : PM_OK;
 }
 
-static enum pm_status file_flush(struct file *f, size_t keep, struct pm_err *err)
+static enum pm_status file_flush(struct table_file *f, size_t keep, struct pm_err *err)
 {
 	size_t at = 0;
 
@@ -70,7 +70,7 @@ static enum pm_status file_flush(struct file *f, size_t keep, struct pm_err *err
 }
 
 /* @s: did all go well? Then the file gets its name. */
-static enum pm_status file_close(struct file *f, enum pm_status s, struct pm_err *err)
+static enum pm_status file_close(struct table_file *f, enum pm_status s, struct pm_err *err)
 {
 	if (f->fd < 0)
 		return s;
@@ -89,9 +89,9 @@ static enum pm_status file_close(struct file *f, enum pm_status s, struct pm_err
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-struct writer {
+struct table_writer {
 	struct sweep_table *t;
-	struct file csv, json, parquet;
+	struct table_file csv, json, parquet;
 	struct pm_parquet *table;
 	struct pm_parquet_column *column;
 };
@@ -189,7 +189,8 @@ static void json_row(const struct sweep_table *t, const struct sweep_row *r, str
 	pm_buf_printf(to, "}}");
 }
 
-static enum pm_status parquet_row(struct writer *w, const struct sweep_row *r, struct pm_err *err)
+static enum pm_status parquet_row(struct table_writer *w, const struct sweep_row *r,
+			     struct pm_err *err)
 {
 	const struct sweep_table *t = w->t;
 	unsigned c = 0;
@@ -209,7 +210,7 @@ static enum pm_status parquet_row(struct writer *w, const struct sweep_row *r, s
 
 static enum pm_status one_row(void *to, const struct sweep_row *r, struct pm_err *err)
 {
-	struct writer *w = to;
+	struct table_writer *w = to;
 	enum pm_status s = PM_OK;
 
 	if (w->csv.path)
@@ -227,13 +228,13 @@ static enum pm_status one_row(void *to, const struct sweep_row *r, struct pm_err
 
 static enum pm_status parquet_bytes(void *to, const void *p, size_t n, struct pm_err *err)
 {
-	struct file *f = to;
+	struct table_file *f = to;
 
 	pm_buf_add(&f->out, p, n);
 	return file_flush(f, 1 << 16, err);
 }
 
-static void parquet_begin(struct writer *w)
+static void parquet_begin(struct table_writer *w)
 {
 	const struct sweep_table *t = w->t;
 	const size_t n = FIXED + t->nparam + t->nnumber;
@@ -264,7 +265,7 @@ static void json_head(const struct sweep_table *t, struct pm_buf *to)
 enum pm_status sweep_table_write(struct sweep_table *t, const char *csv, const char *json,
 				 const char *parquet, struct pm_err *err)
 {
-	struct writer w = { .t = t, .csv.fd = -1, .json.fd = -1, .parquet.fd = -1 };
+	struct table_writer w = { .t = t, .csv.fd = -1, .json.fd = -1, .parquet.fd = -1 };
 	enum pm_status s = file_open(&w.csv, csv, err);
 
 	if (!s)

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/temp.h"
-#include "sweep/plan.h"
+#include "sweep/sweep_plan.h"
 #include "sweep/trace_id.h"
 #include "trace/pug.h"
 

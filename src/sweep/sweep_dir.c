@@ -12,8 +12,8 @@
 
 #include "analyse/sims.h"
 #include "base/temp.h"
-#include "sweep/dir.h"
-#include "sweep/plan.h"
+#include "sweep/sweep_dir.h"
+#include "sweep/sweep_plan.h"
 
 #define KEY_VERSION	"pugmark sweep 1"
 

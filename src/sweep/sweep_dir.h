@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dir.h - the folder of a sweep: its plan, results, and who computes what
+/* sweep_dir.h - the folder of a sweep: its plan, results, and who computes what
  *
  *	plan			as sweep_plan_text() wrote it
  *	traces			what each trace contained when it was read (trace_id.h)

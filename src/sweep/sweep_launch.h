@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launch.h - runs the jobs of a sweep that have no result: here, or on a cluster
+/* sweep_launch.h - runs the jobs of a sweep that have no result: here, or on a cluster
  *
  * Errors     one that stops the sweep; what goes wrong in a job is the job's result. */
 #ifndef PM_SWEEP_LAUNCH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plan.h - which simulations a sweep is made of: traces, times regions, times configurations
+/* sweep_plan.h - which simulations a sweep is made of: traces, times regions, times configurations
  *
  * A plan is a text file of lines KEY = VALUE or KEY NAME = VALUE. A line that begins with white
  * space continues the one before. What follows a # is a comment.
@@ -8,7 +8,8 @@
  *	traces = traces/x*.pug more/y	more, called as their files are
  *	format = champsim		of all traces; without it each is recognised
  *	base = /data			the folder that paths are relative to; else the plan's
- *	region middle = 10m..20m	instructions from..before, counted over all threads; or `all`.
+ *	region middle = 10m..20m	instructions from..before, counted over all threads;
+ *					or `all`.
  *					Without any: the whole trace
  *	let size = 16k..64k*2		a parameter: $size stands for its value
  *	sim l2 = cache:l1d=$size,8way;l2=256k..4m*2,8|16way

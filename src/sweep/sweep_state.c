@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "sweep/state.h"
+#include "sweep/sweep_state.h"
 
 #define LATELY	120			/* seconds that the rate looks back */
 #define CAUSES	100			/* different ones that are told apart */

@@ -11,18 +11,18 @@
 
 #include "base/json.h"
 #include "base/number.h"
-#include "sweep/plan.h"
+#include "sweep/sweep_plan.h"
 
 #define TEXT_MAX	(16u << 20)	/* bytes of a plan */
 
-struct reader {
+struct plan_reader {
 	struct sweep_plan *p;
 	unsigned line;
 	struct pm_err *err;
 };
 
 __attribute__((format(printf, 2, 3)))
-static enum pm_status fail(struct reader *r, const char *fmt, ...)
+static enum pm_status fail(struct plan_reader *r, const char *fmt, ...)
 {
 	char msg[240];
 	va_list ap;
@@ -34,7 +34,7 @@ static enum pm_status fail(struct reader *r, const char *fmt, ...)
 }
 
 /* What values.c found wrong, at this line. */
-static enum pm_status values(struct reader *r, struct sweep_values *v, const char *text)
+static enum pm_status values(struct plan_reader *r, struct sweep_values *v, const char *text)
 {
 	struct pm_err why = { 0 };
 
@@ -53,7 +53,7 @@ static bool is_name(const char *s)
 
 /* ---- traces and regions --------------------------------------------------------------------- */
 
-static enum pm_status add_trace(struct reader *r, const char *name, const char *path)
+static enum pm_status add_trace(struct plan_reader *r, const char *name, const char *path)
 {
 	struct sweep_plan *p = r->p;
 
@@ -85,7 +85,7 @@ static char *name_of(const char *path)
 	return pm_strndup(name, n ? n : strlen(name));
 }
 
-static enum pm_status add_matching(struct reader *r, const char *pattern)
+static enum pm_status add_matching(struct plan_reader *r, const char *pattern)
 {
 	char *full = below_base(r->p, pattern);
 	enum pm_status s = PM_OK;
@@ -109,7 +109,7 @@ static enum pm_status add_matching(struct reader *r, const char *pattern)
 	return s;
 }
 
-static enum pm_status add_region(struct reader *r, const char *name, const char *text)
+static enum pm_status add_region(struct plan_reader *r, const char *name, const char *text)
 {
 	struct sweep_plan *p = r->p;
 	struct sweep_region g = { pm_arena_strdup(&p->mem, name), 0, UINT64_MAX };
@@ -149,7 +149,7 @@ static int add_param(struct sweep_plan *p, const char *name, const struct sweep_
 	return (int)p->nparam++;
 }
 
-static enum pm_status add_let(struct reader *r, const char *name, const char *text)
+static enum pm_status add_let(struct plan_reader *r, const char *name, const char *text)
 {
 	struct sweep_values v = { 0 };
 	enum pm_status s = PM_OK;
@@ -171,7 +171,7 @@ static enum pm_status add_let(struct reader *r, const char *name, const char *te
 }
 
 /* What is called so far in @s, for the names of parameters. */
-struct place {
+struct param_place {
 	char item[40], key[40];		/* "l2", "prefetch" */
 	unsigned field;			/* of the item, from 0 */
 };
@@ -179,7 +179,8 @@ struct place {
 /* The name of a parameter at @at: after its place, and different from the others of its
  * simulator. */
 static void name_param(const struct sweep_plan *p, const struct sweep_sim *s,
-		       const struct place *at, const struct sweep_values *v, char name[static 120])
+		       const struct param_place *at, const struct sweep_values *v,
+		       char name[static 120])
 {
 	const char *item = *at->item ? at->item : s->name;
 	char unit[16], base[100];
@@ -223,7 +224,7 @@ static void use_param(struct sweep_plan *p, struct sweep_sim *s, const char *tex
 }
 
 /* $name at @*at, behind which it moves; -1 after fail(). */
-static int use_let(struct reader *r, const char **at)
+static int use_let(struct plan_reader *r, const char **at)
 {
 	const bool braces = (*at)[1] == '{';
 	const char *from = *at + 1 + braces, *end = from;
@@ -260,8 +261,8 @@ static const char *word_end(const char *s)
 }
 
 /* One word of a configuration: text, $name, a list, or {lists} inside of text. */
-static enum pm_status add_word(struct reader *r, struct sweep_sim *s, const char *w, size_t n,
-			       const struct place *at)
+static enum pm_status add_word(struct plan_reader *r, struct sweep_sim *s, const char *w, size_t n,
+			       const struct param_place *at)
 {
 	char *word = pm_strndup(w, n), name[120];
 	const char *p = word, *text = word;
@@ -325,9 +326,9 @@ static void set_word(char to[static 40], const char *w, size_t n)
 	snprintf(to, 40, "%.*s", (int)n, w);
 }
 
-static enum pm_status parse_sim(struct reader *r, struct sweep_sim *s)
+static enum pm_status parse_sim(struct plan_reader *r, struct sweep_sim *s)
 {
-	struct place at = { .item = "" };
+	struct param_place at = { .item = "" };
 	const char *p = s->text;
 	bool in_item = false;
 
@@ -352,7 +353,7 @@ static enum pm_status parse_sim(struct reader *r, struct sweep_sim *s)
 			at.key[0] = 0;
 			break;
 		case ':': case ';':
-			at = (struct place){ .item = "" };
+			at = (struct param_place){ .item = "" };
 			in_item = false;
 			break;
 		}
@@ -361,7 +362,7 @@ static enum pm_status parse_sim(struct reader *r, struct sweep_sim *s)
 	return PM_OK;
 }
 
-static enum pm_status add_sim(struct reader *r, const char *name, const char *text)
+static enum pm_status add_sim(struct plan_reader *r, const char *name, const char *text)
 {
 	struct sweep_plan *p = r->p;
 	struct sweep_sim *s;
@@ -388,11 +389,12 @@ static enum pm_status add_sim(struct reader *r, const char *name, const char *te
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-static enum pm_status statement(struct reader *r, const char *key, const char *name, char *value)
+static enum pm_status statement(struct plan_reader *r, const char *key, const char *name,
+				char *value)
 {
 	static const struct {
 		const char *key;
-		enum pm_status (*add)(struct reader *r, const char *name, const char *value);
+		enum pm_status (*add)(struct plan_reader *r, const char *name, const char *value);
 	} named[] = {
 		{ "region", add_region }, { "let", add_let }, { "sim", add_sim },
 	};
@@ -445,7 +447,7 @@ static char *trim(char *s)
 	return s;
 }
 
-static enum pm_status whole_line(struct reader *r, char *line)
+static enum pm_status whole_line(struct plan_reader *r, char *line)
 {
 	char *eq = strchr(line, '='), *key, *name;
 
@@ -472,7 +474,7 @@ static void cut_comment(char *line)
 		}
 }
 
-static enum pm_status read_lines(struct reader *r, char *text)
+static enum pm_status read_lines(struct plan_reader *r, char *text)
 {
 	struct pm_buf whole = { 0 };
 	enum pm_status s = PM_OK;
@@ -536,7 +538,7 @@ static enum pm_status complete(struct sweep_plan *p, struct pm_err *err)
 
 enum pm_status sweep_plan_read(struct sweep_plan *p, const char *path, struct pm_err *err)
 {
-	struct reader r = { .p = p, .err = err };
+	struct plan_reader r = { .p = p, .err = err };
 	const char *slash = strrchr(path, '/');
 	char *dir = slash == path ? pm_strdup("/") : slash ?
 		pm_strndup(path, (size_t)(slash - path)) : pm_strdup("."), *full;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* state.h - how far a sweep is: what has a result, what failed and why, how fast, how long yet
+/* sweep_state.h - how far a sweep is: what has a result, what failed and why, how fast, how long
  *
  * Results are looked for by their keys; the pace comes from the log. Nothing is written. */
 #ifndef PM_SWEEP_STATE_H
 #define PM_SWEEP_STATE_H
 
-#include "sweep/launch.h"
+#include "sweep/sweep_launch.h"
 
 struct sweep_cause { char *text; uint64_t n; };	/* "memory: it needs more..." */
 
