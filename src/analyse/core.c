@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/core.h"
+#include "analyse/core_slots.h"
 #include "base/mem.h"
 
 #define PORT_RING	(1u << 18)	/* cycles that the port calendar covers ahead: more than the
@@ -48,22 +49,27 @@ struct pm_core {
 	uint64_t dispatch;
 	unsigned slots;
 	uint64_t *rob, *lq, *sq;	/* rings: commit, commit, written */
+	uint64_t *sq_commit;
 	uint64_t nuop, nload, nstore, written;
 	struct heap iq, mshr;
 	uint64_t commit, barrier;	/* barrier: a serialising instruction's commit */
+	uint64_t barrier_pc;
 	unsigned commit_slots;
 	uint64_t mem_free;
 	/* calendar: ports taken in cycle t are busy[t % PORT_RING] if when[] says t */
 	uint64_t *when;
 	uint32_t *busy;
 	uint32_t ports[PM_CORE_CLASS_COUNT], load_ports, store_ports;
-	struct { uint64_t line, ready; } fill[LINES];
+	struct { uint64_t line, ready; uint8_t level; } fill[LINES];
 	struct { uint64_t word, issued, written; } word[WORDS];
 	/* why fetch of this instruction was held up */
 	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;
 	uint64_t front_pc;		/* ... and by whom */
 	bool misled;			/* by the instruction before */
 	struct pm_core_blame blame;
+	struct core_slots slots_of;
+	struct core_slots_wait wait;	/* of this instruction, as far as it has come */
+	bool ended;
 };
 
 static uint32_t bits(unsigned n, unsigned at)
@@ -104,6 +110,7 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c)
 	k->rob = pm_alloc(c->rob * sizeof *k->rob);
 	k->lq = pm_alloc(c->lq * sizeof *k->lq);
 	k->sq = pm_alloc(c->sq * sizeof *k->sq);
+	k->sq_commit = pm_alloc(c->sq * sizeof *k->sq_commit);
 	k->iq.v = pm_alloc((c->iq + 16) * sizeof *k->iq.v);
 	k->mshr.v = pm_alloc((c->mshr + 1) * sizeof *k->mshr.v);
 	k->when = pm_alloc(PORT_RING * sizeof *k->when);
@@ -112,6 +119,8 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c)
 		k->ports[i] = pm_core_ports(c, i);
 	k->load_ports = bits(c->loads, 16);
 	k->store_ports = bits(c->stores, 20);
+	core_slots_init(&k->slots_of, c->width, c->rob);
+	k->wait.branch = PM_CORE_SLOT_resteer;
 	return k;
 }
 
@@ -123,6 +132,8 @@ void pm_core_free(struct pm_core *k)
 	free(k->rob);
 	free(k->lq);
 	free(k->sq);
+	free(k->sq_commit);
+	core_slots_release(&k->slots_of);
 	free(k->iq.v);
 	free(k->mshr.v);
 	free(k->when);
@@ -138,6 +149,23 @@ const struct pm_core_stats *pm_core_stats(const struct pm_core *k)
 const struct pm_core_blame *pm_core_blame(const struct pm_core *k)
 {
 	return &k->blame;
+}
+
+const uint64_t *pm_core_slots(struct pm_core *k)
+{
+	if (k->st.instructions && !k->ended)
+		core_slots_end(&k->slots_of, k->dispatch, k->slots, k->commit);
+	k->ended = true;
+	return k->slots_of.total;
+}
+
+void pm_core_slots_blame(struct pm_core *k,
+			 void (*blame)(void *ctx, uint64_t pc, enum pm_core_slot why,
+				       uint64_t slots),
+			 void *ctx)
+{
+	k->slots_of.blame = blame;
+	k->slots_of.ctx = ctx;
 }
 
 static void heap_push(struct heap *h, uint64_t x)
@@ -218,8 +246,10 @@ static uint64_t fetch_one(struct pm_core *k, const struct pm_core_op *op)
 {
 	uint64_t *q = k->queue + k->st.instructions % k->c.queue, before = k->fetch;
 
+	k->wait.missed = 0;
 	if (op->fetch_level) {
-		k->fetch += k->c.lat[op->fetch_level] + (k->insns > 0);
+		k->wait.missed = k->c.lat[op->fetch_level] + (k->insns > 0);
+		k->fetch += k->wait.missed;
 		k->front = FRONT_FETCH;
 		k->front_pc = op->pc;
 		k->misled = false;
@@ -232,6 +262,8 @@ static uint64_t fetch_one(struct pm_core *k, const struct pm_core_op *op)
 		k->insns = k->bytes = 0;
 	k->insns++;
 	k->bytes += op->len;
+	k->wait.came = k->fetch + k->c.front;
+	k->wait.missed = k->wait.came - k->wait.missed;
 	return k->fetch;
 }
 
@@ -239,6 +271,11 @@ static void fetch_after(struct pm_core *k, const struct pm_core_op *op, uint64_t
 {
 	uint64_t next = k->fetch;
 
+	k->wait.branch = op->redirect == PM_CORE_WRONG	  ? PM_CORE_SLOT_speculation
+			 : op->redirect == PM_CORE_BUBBLE ? PM_CORE_SLOT_resteer
+							  : PM_CORE_SLOT_bandwidth;
+	k->wait.branch_pc = op->pc;
+	k->wait.resolved = resolved + 1;
 	if (op->redirect == PM_CORE_WRONG) {
 		next = resolved + 1;
 		k->front = FRONT_BRANCH;
@@ -264,15 +301,16 @@ static uint64_t enter_iq(struct pm_core *k, unsigned n, uint64_t dispatch)
 	return dispatch;
 }
 
-/* (3) */
+/* (3) *@found: the level where the data, or the line on its way, come from. */
 static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsigned level,
-			 uint64_t issued)
+			 uint64_t issued, uint8_t *found)
 {
 	uint64_t line = addr >> LINE_SHIFT, data, from, to;
 	unsigned f = line % LINES, l1 = k->c.lat[0];
 	bool forwarded = false;
 
 	data = issued + l1;
+	*found = level;
 	if (level) {
 		uint64_t start = issued;
 
@@ -288,8 +326,10 @@ static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsign
 		heap_push(&k->mshr, data);
 		k->fill[f].line = line;
 		k->fill[f].ready = data;
-	} else if (k->fill[f].line == line) {
-		data = max(data, k->fill[f].ready);
+		k->fill[f].level = level;
+	} else if (k->fill[f].line == line && k->fill[f].ready > data) {
+		data = k->fill[f].ready;
+		*found = k->fill[f].level;
 	}
 	from = addr >> 3;
 	to = (addr + (size ? size : 1) - 1) >> 3;
@@ -299,6 +339,7 @@ static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsign
 
 			data = forwarded ? max(data, got) : max(issued + l1, got);
 			forwarded = true;
+			*found = 0;
 		}
 	k->st.forwarded += forwarded;
 	return data;
@@ -342,8 +383,16 @@ static inline uint64_t dispatch(struct pm_core *k, const struct pm_core_op *op, 
 			d++;
 	}
 	d = max(d, k->barrier);
-	if (op->serial)
+	k->wait.serial = k->barrier;
+	k->wait.serial_pc = k->barrier_pc;
+	if (op->serial) {
 		d = max(d, k->commit + 1);
+		if (k->commit + 1 > k->barrier) {
+			k->wait.serial = k->commit + 1;
+			k->wait.serial_pc = op->pc;
+		}
+	}
+	k->wait.store = k->wait.store_left = 0;
 	for (unsigned u = 0; u < op->uops; u++)
 		if (k->nuop + u >= c->rob)
 			d = max(d, k->rob[(k->nuop + u) % c->rob] + 1);
@@ -354,9 +403,17 @@ static inline uint64_t dispatch(struct pm_core *k, const struct pm_core_op *op, 
 		if (k->nstore + i >= c->sq && k->sq[(k->nstore + i) % c->sq] + 1 > d) {
 			d = k->sq[(k->nstore + i) % c->sq] + 1;
 			*by_store = true;
+			k->wait.store = k->sq_commit[(k->nstore + i) % c->sq] + 1;
+			k->wait.store_left = d;
 		}
 	d = enter_iq(k, op->nload + op->nstore + (k->ports[op->class] != 0), d);
 	if (d > k->dispatch) {
+		k->wait.pc = op->pc;
+		k->wait.before = k->dispatch;
+		k->wait.dispatch = d;
+		k->wait.used = k->slots;
+		k->wait.uops = op->uops;
+		core_slots_before(&k->slots_of, &k->wait);
 		k->dispatch = d;
 		k->slots = 0;
 	}
@@ -375,6 +432,7 @@ static inline void retire_stores(struct pm_core *k, const struct pm_core_op *op,
 		uint64_t to = (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) >> 3;
 		uint64_t come = op->store_level[i] ? issued[i] + c->lat[op->store_level[i]] : 0;
 		k->written = max(max(k->written + 1, commit + 1), come);
+		k->sq_commit[k->nstore % c->sq] = commit;
 		k->sq[k->nstore++ % c->sq] = k->written;
 		for (uint64_t w = op->store[i] >> 3; w <= to && w < (op->store[i] >> 3) + 8; w++) {
 			k->word[w % WORDS].word = w + 1;
@@ -384,12 +442,27 @@ static inline void retire_stores(struct pm_core *k, const struct pm_core_op *op,
 	}
 }
 
+static enum pm_core_slot busy_as(unsigned class)
+{
+	switch (class) {
+	case PM_CORE_DIV:
+	case PM_CORE_FDIV:
+	case PM_CORE_FSQRT:
+		return PM_CORE_SLOT_divider;
+	case PM_CORE_SYSTEM:
+		return PM_CORE_SLOT_serial;
+	default:
+		return PM_CORE_SLOT_ports;
+	}
+}
+
 /* HOT: once per instruction. */
 void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
 {
 	const struct pm_core_conf *c = &k->c;
 	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done,
 		 addr_ready;
+	struct core_slots_head head = { .pc = op->pc, .busy = busy_as(op->class) };
 	bool by_store = false, missed = false;
 	uint32_t ports = k->ports[op->class];
 
@@ -399,9 +472,15 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 	ready = regs_ready(k, op->data_regs, d + 1);
 	for (unsigned i = 0; i < op->nload; i++) {
 		uint64_t t = take_port(k, k->load_ports, addr_ready, 1), data;
+		uint8_t found;
 
 		heap_push(&k->iq, t);
-		data = load_one(k, op->load[i], op->load_size[i], op->load_level[i], t);
+		data = load_one(k, op->load[i], op->load_size[i], op->load_level[i], t, &found);
+		if (data > head.data) {
+			head.load = t;
+			head.data = data;
+			head.level = found;
+		}
 		missed |= data > t + c->lat[0] && op->load_level[i];
 		ready = max(ready, data);
 	}
@@ -411,6 +490,8 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 
 		heap_push(&k->iq, t);
 		done = t + classes[op->class].latency;
+		head.exec = t;
+		head.done = done;
 	}
 	for (uint64_t w = op->writes; w; w &= w - 1) {
 		unsigned r = __builtin_ctzll(w);
@@ -443,12 +524,16 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 		}
 		k->commit_slots += op->uops;
 		retire_stores(k, op, issued, commit);
+		head.commit = commit;
+		core_slots_take(&k->slots_of, &head, op->uops);
 		for (unsigned u = 0; u < op->uops; u++)
 			k->rob[k->nuop++ % c->rob] = commit;
 		for (unsigned i = 0; i < op->nload; i++)
 			k->lq[k->nload++ % c->lq] = commit;
-		if (op->serial)
+		if (op->serial) {
 			k->barrier = commit + 1;
+			k->barrier_pc = op->pc;
+		}
 		k->st.cycles = commit;
 		if (times) {
 			times[0] = fetched;

@@ -34,6 +34,7 @@
  *     dispatched as soon as it came from the front end, the misprediction or bubble of the branch
  *     before it or its own miss in the instruction cache, if there was one; else a load of its own
  *     that missed; else a full store queue; else the rest.
+ * (8) What became of the `width` slots of each cycle of dispatch: core_slots.h.
  *
  * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
  * stores that they need), bank and register-port conflicts, page walks in the caches, coherence,
@@ -118,6 +119,32 @@ struct pm_core_stats {
 #undef S
 };
 
+/* Leaves of the top-down tree, in its order; its branches are what their paths have in common.
+ * name, event, path, meaning */
+#define PM_CORE_SLOT_LIST(S)							\
+	S(retiring, "Sre", "retiring", "took a micro-op")			\
+	S(speculation, "Sbs", "bad_speculation", "waited for a mispredicted branch")	\
+	S(icache, "Sic", "frontend_bound.latency.icache",			\
+	  "waited for an instruction-cache miss")				\
+	S(resteer, "Srs", "frontend_bound.latency.resteers",			\
+	  "waited for a branch that the decoder found")			\
+	S(bandwidth, "Sfb", "frontend_bound.bandwidth", "fetch was not wide enough")	\
+	S(l1, "Sl1", "backend_bound.memory.l1", "waited for a load from the first level")	\
+	S(l2, "Sl2", "backend_bound.memory.l2", "... the second level")		\
+	S(l3, "Sl3", "backend_bound.memory.l3", "... the third level")		\
+	S(dram, "Sdr", "backend_bound.memory.dram", "... memory")		\
+	S(store, "Sst", "backend_bound.memory.store", "the store queue was full")	\
+	S(divider, "Sdv", "backend_bound.core.divider", "waited for a division or root")	\
+	S(serial, "Sse", "backend_bound.core.serializing",			\
+	  "waited for a serialising instruction")				\
+	S(ports, "Spt", "backend_bound.core.ports", "waited for ports and other latencies")
+enum pm_core_slot {
+#define S(name, event, path, about) PM_CORE_SLOT_##name,
+	PM_CORE_SLOT_LIST(S)
+#undef S
+	PM_CORE_SLOTS
+};
+
 struct pm_core;
 extern const struct pm_core_conf pm_core_big, pm_core_mid, pm_core_small;
 struct pm_core *pm_core_from(const struct pm_core_conf *c);
@@ -139,6 +166,13 @@ enum pm_core_why {
 struct pm_core_blame { uint64_t pc, cycles; enum pm_core_why why; bool misled; };
 const struct pm_core_blame *pm_core_blame(const struct pm_core *k);
 void pm_core_free(struct pm_core *k);
+/* No instruction follows: the slots of each leaf, which sum up to width * cycles. */
+const uint64_t *pm_core_slots(struct pm_core *k);
+/* @blame is told whom slots are to be blamed on, as they are found; before the first instruction. */
+void pm_core_slots_blame(struct pm_core *k,
+			 void (*blame)(void *ctx, uint64_t pc, enum pm_core_slot why,
+				       uint64_t slots),
+			 void *ctx);
 /* Ports of a class as a mask: ALUs from bit 0, vector from bit 8, loads from 16, stores from 20. */
 uint32_t pm_core_ports(const struct pm_core_conf *c, unsigned class);
 

@@ -12,13 +12,14 @@
 
 #include "base/mem.h"
 
-#define PM_COSTS_MAX 40			/* columns */
+#define PM_COSTS_MAX 64			/* columns */
 
 struct pm_costs {
 	struct pm_costs_column {
 		char name[24];
 		const char *about;
 		bool trouble;
+		bool own;		/* of instructions alone: no call has a share in it */
 	} column[PM_COSTS_MAX];
 	unsigned ncolumn;
 	struct pm_map at;		/* pc -> row */

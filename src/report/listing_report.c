@@ -267,6 +267,14 @@ static void put_key(struct pm_buf *to, const char *key, const char *name)
 	pm_buf_add(to, "\n", 1);
 }
 
+/* Events that only instructions have would be wrong beside a call. */
+static void put_values(const struct pm_costs *c, const uint64_t *v, struct pm_buf *to)
+{
+	for (unsigned k = 0; k < c->ncolumn; k++)
+		if (!c->column[k].own)
+			pm_buf_printf(to, " %" PRIu64, v[k]);
+}
+
 /* What the function called, at the line of its entry: what is counted are pairs of functions, not
  * call sites. */
 static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint64_t base,
@@ -288,8 +296,7 @@ static void put_call(struct pm_annotator *a, const struct pm_edge_count *e, uint
 	pm_buf_printf(to, "calls=%" PRIu64 " 0x%" PRIx64 " %u\n0x%" PRIx64 " %u", e->calls,
 		      e->to - n.base, n.file ? n.line : 0, e->from - base, line);
 	pm_annotator_edge(a, e, v);
-	for (unsigned k = 0; k < a->costs.ncolumn; k++)
-		pm_buf_printf(to, " %" PRIu64, v[k]);
+	put_values(&a->costs, v, to);
 	pm_buf_printf(to, "\n");
 }
 
@@ -319,10 +326,13 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 		}
 	pm_buf_printf(to, "version: 1\ncreator: pugmark %s\npositions: instr line\n", PM_VERSION);
 	for (unsigned k = 0; k < c->ncolumn; k++)
-		pm_buf_printf(to, "event: %s : %s\n", c->column[k].name, c->column[k].about);
+		if (!c->column[k].own)
+			pm_buf_printf(to, "event: %s : %s\n", c->column[k].name,
+				      c->column[k].about);
 	pm_buf_printf(to, "events:");
 	for (unsigned k = 0; k < c->ncolumn; k++)
-		pm_buf_printf(to, " %s", c->column[k].name);
+		if (!c->column[k].own)
+			pm_buf_printf(to, " %s", c->column[k].name);
 	pm_buf_printf(to, "\n");
 	for (size_t i = 0; i < l->nfunction; i++) {
 		const struct pm_listing_function *f = l->function + i;
@@ -339,7 +349,8 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 			file = in->file;
 			pm_buf_printf(to, "0x%" PRIx64 " %u", in->pc - f->base, in->line);
 			for (unsigned k = 0; k < c->ncolumn; k++)
-				pm_buf_printf(to, " %" PRIu64, c->v[k][in->row]);
+				x[k] = c->v[k][in->row];
+			put_values(c, x, to);
 			pm_buf_printf(to, "\n");
 		}
 		if (at < nedge && file != l->insn[f->first].file)
@@ -350,8 +361,7 @@ void pm_listing_callgrind(struct pm_annotator *a, struct pm_buf *to)
 	free(edge);
 	pm_listing_sum(l, 0, l->ninsn, x);
 	pm_buf_printf(to, "\ntotals:");
-	for (unsigned k = 0; k < c->ncolumn; k++)
-		pm_buf_printf(to, " %" PRIu64, x[k]);
+	put_values(c, x, to);
 	pm_buf_printf(to, "\n");
 }
 

@@ -138,10 +138,12 @@ static enum pm_core_redirect o_foreseen(struct o_core_sink *o, const struct pm_b
 
 static void o_one_op(struct o_core_sink *o, const struct pm_core_op *op, uint64_t pc)
 {
+	struct pm_core_op placed = *op;
 	struct o_row *row;
 	uint64_t t[4];
 
-	o_core_op(o->core, op, t);
+	placed.pc = pc;
+	o_core_op(o->core, &placed, t);
 	o->st.cycles = t[3];
 	o->st.instructions++;
 	o->st.uops += op->uops;

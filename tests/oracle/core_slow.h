@@ -33,6 +33,14 @@ static uint64_t o_take_least(struct o_times *t)
 	return x;
 }
 
+/* What tests/oracle/topdown_slow.h wants to know of an operation. */
+struct o_op {
+	uint64_t pc, came, missed, dispatched, commit, load, data, exec, done, left,
+		 left_commit, complete;
+	unsigned uops, level, class, redirect;
+	bool serial;
+};
+
 struct o_core {
 	struct pm_core_conf c;
 	uint64_t reg[64], fetch, barrier, commit, dispatch, written, mem_free;
@@ -40,7 +48,7 @@ struct o_core {
 	/* of all instructions, micro-ops, loads, stores so far */
 	struct o_times dispatched, rob, lq, sq, iq, mshr;
 	uint32_t *port;			/* by cycle */
-	struct { uint64_t line, ready; } fill[4096];
+	struct { uint64_t line, ready; unsigned level; } fill[4096];
 	struct { uint64_t word, issued, written; bool used; } word[1024];
 	enum pm_core_redirect before;	/* of the instruction before */
 	/* how long commit waited for the last one, why, and whether that is the fault of the one
@@ -48,6 +56,9 @@ struct o_core {
 	uint64_t gap;
 	enum pm_core_why why;
 	bool misled;
+	struct o_op *op;
+	size_t nop, cap_op;
+	struct o_times sq_commit;
 };
 
 static struct o_core *o_core_new(const struct pm_core_conf *c)
@@ -65,6 +76,8 @@ static void o_core_free(struct o_core *o)
 	free(o->rob.v);
 	free(o->lq.v);
 	free(o->sq.v);
+	free(o->sq_commit.v);
+	free(o->op);
 	free(o->iq.v);
 	free(o->mshr.v);
 	free(o->port);
@@ -101,10 +114,12 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	size_t k = o->dispatched.n;
 	unsigned entries = op->nload + op->nstore + (ports ? 1 : 0);
 	bool missed = false, full = false;
+	struct o_op note = { .pc = op->pc, .uops = op->uops, .class = op->class,
+			     .redirect = op->redirect, .serial = op->serial };
 
 	/* fetch */
 	if (op->fetch_level)
-		o->fetch += c->lat[op->fetch_level] + (o->insns ? 1 : 0);
+		o->fetch += note.missed = c->lat[op->fetch_level] + (o->insns ? 1 : 0);
 	else if (o->insns && (o->insns == c->fetch || o->bytes + op->len > c->bytes))
 		o->fetch++;
 	if (k >= c->queue)
@@ -114,6 +129,8 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	o->insns++;
 	o->bytes += op->len;
 	times[0] = o->fetch;
+	note.came = o->fetch + c->front;
+	note.missed = note.came - note.missed;
 	/* dispatch */
 	d = o_later(o->fetch + c->front, o->dispatch);
 	if (d == o->dispatch && o->disp_used && o->disp_used + op->uops > c->width)
@@ -131,6 +148,8 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		if (o->sq.n + i >= c->sq && o->sq.v[o->sq.n + i - c->sq] >= d) {
 			d = o->sq.v[o->sq.n + i - c->sq] + 1;
 			full = true;
+			note.left = d;
+			note.left_commit = o->sq_commit.v[o->sq.n + i - c->sq];
 		}
 	while (o->iq.n && o->iq.n + entries > c->iq)
 		d = o_later(d, o_take_least(&o->iq) + 1);
@@ -139,7 +158,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	o->dispatch = d;
 	o->disp_used += op->uops;
 	o_note(&o->dispatched, d);
-	times[1] = d;
+	note.dispatched = times[1] = d;
 	/* execution */
 	ready = addr = d + 1;
 	for (int r = 0; r < 64; r++) {
@@ -151,6 +170,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	for (unsigned i = 0; i < op->nload; i++) {
 		uint64_t t = o_port(o, 16, c->loads, ~0u, addr, 1), line = op->load[i] / 64,
 			 data = t + c->lat[0], fw = 0;
+		unsigned level = op->load_level[i];
 
 		o_note(&o->iq, t);
 		if (op->load_level[i]) {
@@ -171,7 +191,10 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 			o_note(&o->mshr, data);
 			o->fill[line % 4096].line = line;
 			o->fill[line % 4096].ready = data;
+			o->fill[line % 4096].level = level;
 		} else if (o->fill[line % 4096].line == line) {
+			if (o->fill[line % 4096].ready > data)
+				level = o->fill[line % 4096].level;
 			data = o_later(data, o->fill[line % 4096].ready);
 		}
 		for (uint64_t w = op->load[i] / 8;
@@ -181,8 +204,15 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 			if (o->word[w % 1024].used && o->word[w % 1024].word == w &&
 			    o->word[w % 1024].written > t)
 				fw = o_later(fw, o->word[w % 1024].issued + c->forward);
-		if (fw)
+		if (fw) {
 			data = o_later(t + c->lat[0], fw);
+			level = 0;
+		}
+		if (data > note.data) {
+			note.load = t;
+			note.data = data;
+			note.level = level;
+		}
 		ready = o_later(ready, data);
 		if (op->load_level[i] && data > t + c->lat[0])
 			missed = true;
@@ -193,11 +223,13 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 
 		o_note(&o->iq, t);
 		done = t + cls[op->class].lat;
+		note.exec = t;
+		note.done = done;
 	}
 	for (int r = 0; r < 64; r++)
 		if ((op->writes >> r & 1) && !(r == 4 && op->stack))
 			o->reg[r] = done;
-	times[2] = done;
+	note.complete = times[2] = done;
 	was = o->fetch;
 	if (op->redirect == PM_CORE_WRONG)
 		o->fetch = o_later(o->fetch, done + 1);
@@ -237,6 +269,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		if (op->store_level[i])
 			o->written = o_later(o->written, store_at[i] + c->lat[op->store_level[i]]);
 		o_note(&o->sq, o->written);
+		o_note(&o->sq_commit, commit);
 		for (uint64_t w = op->store[i] / 8;
 		     w <= (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) / 8 &&
 		     w < op->store[i] / 8 + 8;
@@ -254,6 +287,10 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	if (op->serial)
 		o->barrier = commit + 1;
 	o->before = op->redirect;
+	note.commit = commit;
+	if (o->nop == o->cap_op)
+		o->op = realloc(o->op, (o->cap_op = o->cap_op * 2 + 64) * sizeof *o->op);
+	o->op[o->nop++] = note;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "../oracle/core_sink.h"
+#include "../oracle/topdown_slow.h"
 #include "../oracle/random.h"
 #include "analyse/costs.h"
 #include "base/mem.h"
@@ -49,6 +50,44 @@ static struct pm_core_op random_op(struct o_random *r)
 	return op;
 }
 
+static const char *const slot_names[] = {
+#define S(name, event, path, about) path,
+	PM_CORE_SLOT_LIST(S)
+#undef S
+};
+static uint64_t slots_compared[PM_CORE_SLOTS];
+
+/* Slots by instruction, whose address is less than 64, and leaf. */
+static void add_slots(void *ctx, uint64_t pc, enum pm_core_slot why, uint64_t slots)
+{
+	((uint64_t (*)[PM_CORE_SLOTS])ctx)[pc][why] += slots;
+}
+
+/* (1) - (6) of core_slots.h, against asking each cycle; and their sums. */
+static void compare_slots(size_t k, struct pm_core *c, struct o_core *o, uint32_t width,
+			  uint64_t fast[64][PM_CORE_SLOTS])
+{
+	uint64_t slow[64][PM_CORE_SLOTS] = { { 0 } }, all = 0;
+	const uint64_t *total = pm_core_slots(c);
+
+	o_topdown(o, add_slots, slow);
+	for (unsigned s = 0; s < PM_CORE_SLOTS; s++) {
+		uint64_t sum = 0;
+
+		for (unsigned pc = 0; pc < 64; pc++) {
+			if (fast[pc][s] != slow[pc][s])
+				fail_msg("core %zu, %s of instruction %u: %llu slots, slow %llu", k,
+					 slot_names[s], pc, (unsigned long long)fast[pc][s],
+					 (unsigned long long)slow[pc][s]);
+			sum += fast[pc][s];
+		}
+		assert_int_equal(sum, total[s]);
+		slots_compared[s] += sum;
+		all += sum;
+	}
+	assert_int_equal(all, width * pm_core_stats(c)->cycles);
+}
+
 static void test_twin(void **state)
 {
 	struct pm_core_conf confs[] = { pm_core_big, pm_core_mid, pm_core_small, pm_core_small };
@@ -61,11 +100,15 @@ static void test_twin(void **state)
 		struct pm_core *c = pm_core_from(confs + k);
 		struct o_core *o = o_core_new(confs + k);
 		struct o_random r = o_random_init(k + 9);
+		uint64_t slots[64][PM_CORE_SLOTS] = { { 0 } };
 		static const char *const stage[] = { "fetch", "dispatch", "completion", "commit" };
 
+		pm_core_slots_blame(c, add_slots, slots);
 		for (size_t i = 0; i < 60000; i++) {
 			struct pm_core_op op = random_op(&r);
 			uint64_t a[4], b[4];
+
+			op.pc = i % 64;
 
 			if (o->commit > O_CYCLES - 100000)
 				break;
@@ -79,9 +122,13 @@ static void test_twin(void **state)
 			compared++;
 		}
 		assert_true(pm_core_stats(c)->forwarded > 0);
+		compare_slots(k, c, o, confs[k].width, slots);
 		pm_core_free(c);
 		o_core_free(o);
 	}
+	for (unsigned s = 0; s < PM_CORE_SLOTS; s++)
+		if (!slots_compared[s])
+			fail_msg("no slots for %s: nothing has been compared", slot_names[s]);
 }
 
 /* A larger window, queue or width is never slower by more than 1 %. */
@@ -213,6 +260,60 @@ static void keep(void *self)
 	(void)self;
 }
 
+struct slow_slots { struct pm_map row; uint64_t (*v)[PM_CORE_SLOTS]; size_t n, cap; };
+
+static void note_slots(void *ctx, uint64_t pc, enum pm_core_slot why, uint64_t slots)
+{
+	struct slow_slots *s = ctx;
+	bool fresh;
+	uint64_t *row = pm_map_put(&s->row, pc, &fresh);
+
+	if (fresh) {
+		*row = s->n;
+		pm_grow(s->v, s->n, s->cap);
+		memset(s->v[s->n++], 0, sizeof *s->v);
+	}
+	s->v[*row][why] += slots;
+}
+
+/* Each instruction's slots; the tree's leaves are the sums of all, its branches those of leaves. */
+static void compare_sink_slots(const struct o_core_sink *o, const struct pm_costs *costs,
+			       const struct pm_result_node *core)
+{
+	static const char *const events[] = {
+#define S(name, event, path, about) event,
+		PM_CORE_SLOT_LIST(S)
+#undef S
+	};
+	struct slow_slots slow = { .n = 0 };
+	uint64_t level[4] = { 0 };
+
+	o_topdown(o->core, note_slots, &slow);
+	assert_int_equal(slow.n, costs->n);
+	for (unsigned s = 0; s < PM_CORE_SLOTS; s++) {
+		uint64_t *v = costs->v[pm_costs_find(costs, events[s])], sum = 0;
+
+		for (size_t i = 0; i < costs->n; sum += v[i++])
+			if (v[i] != slow.v[*pm_map_get(&slow.row, costs->pc[i])][s])
+				fail_msg("%s of 0x%llx", events[s],
+					 (unsigned long long)costs->pc[i]);
+		for (const struct pm_result_node *row = pm_result_find(core, "topdown")->first; row;
+		     row = row->next)
+			if (!strcmp(pm_result_find(row, "category")->str, slot_names[s])) {
+				assert_int_equal(pm_result_find(row, "slots")->u64, sum);
+				level[0] += sum;
+			}
+	}
+	for (const struct pm_result_node *row = pm_result_find(core, "topdown")->first; row;
+	     row = row->next)
+		level[pm_result_find(row, "level")->u64] += pm_result_find(row, "slots")->u64;
+	assert_int_equal(level[0], pm_result_find(core, "width")->u64 *
+				   pm_result_find(core, "cycles")->u64);
+	assert_int_equal(level[1], level[0]);
+	free(slow.v);
+	pm_map_release(&slow.row);
+}
+
 static void whole_sink(const struct pm_core_conf *c, const char *config, const char *caches)
 {
 	static const struct pm_sink_ops slow_ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS,
@@ -233,7 +334,7 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 
 	snprintf(name, sizeof name, "%s/data/real.pug",
 		 getenv("TESTS") ? getenv("TESTS") : "tests");
-	snprintf(text, sizeof text, "%s;%s;byinsn", config, caches);
+	snprintf(text, sizeof text, "%s;%s;topdown", config, caches);
 	self = pm_sim_core.create(text, &err);
 	if (!self)
 		fail_msg("%s", err.msg);
@@ -273,6 +374,7 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 		}
 	}
 	assert_true(sum > 100000 && o->st.mispredicted > 100);
+	compare_sink_slots(o, &costs, k);
 	compared += o->st.instructions;
 	pm_costs_release(&costs);
 	src.ops->close(src.self);
