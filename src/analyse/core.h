@@ -43,7 +43,8 @@
  *
  * Configuration: preset=big|mid|small, then any of the names above as name=N; ports as alu=N vec=N
  * loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR (tagescl); any cache level of cache_sim.h
- * (l1i=...;l2=...). */
+ * (l1i=...;l2=...); byinsn: stalls by instruction, topdown: slots, too, and by function; top=N (20)
+ * rows of these. */
 #ifndef PM_ANALYSE_CORE_H
 #define PM_ANALYSE_CORE_H
 
@@ -168,7 +169,8 @@ const struct pm_core_blame *pm_core_blame(const struct pm_core *k);
 void pm_core_free(struct pm_core *k);
 /* No instruction follows: the slots of each leaf, which sum up to width * cycles. */
 const uint64_t *pm_core_slots(struct pm_core *k);
-/* @blame is told whom slots are to be blamed on, as they are found; before the first instruction. */
+/* @blame is told whom slots are to be blamed on, as they are found. Before the first
+ * instruction. */
 void pm_core_slots_blame(struct pm_core *k,
 			 void (*blame)(void *ctx, uint64_t pc, enum pm_core_slot why,
 				       uint64_t slots),

@@ -121,7 +121,7 @@ static void tree_result(struct core_sink *s, struct pm_result *r, const uint64_t
 	const uint64_t all = s->c.width * pm_core_stats(s->k)->cycles;
 	const char *before = "";
 
-	pm_result_begin_list(r, "topdown");
+	pm_result_begin_list(r, "top_down");
 	for (unsigned k = 0; k < PM_CORE_SLOTS; before = slots[k++].path) {
 		const char *path = slots[k].path;
 		unsigned level = 1;
@@ -226,7 +226,8 @@ static void function_result(struct core_sink *s, struct pm_result *r)
 			pm_result_f64(r, "share", all ? (double)f[i].all / all : 0, "of all slots");
 			for (size_t k = 0; k < NR(part); k++)
 				pm_result_u64(r, part[k].name,
-					      slots_below(f[i].v, part[k].path, strlen(part[k].path)),
+					      slots_below(f[i].v, part[k].path,
+							  strlen(part[k].path)),
 					      "slots");
 			pm_result_str(r, "mostly", worst(f[i].v));
 			pm_result_str(r, "function", f[i].name);

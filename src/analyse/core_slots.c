@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 /* A stretch of cycles without micro-ops, but for @used slots of the first one. */
-struct gap { uint64_t pc, first, used; };
+struct stretch { uint64_t pc, first, used; };
 
 void core_slots_init(struct core_slots *s, uint32_t width, uint32_t rob)
 {
@@ -29,8 +29,8 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void charge(struct core_slots *s, const struct gap *g, uint64_t pc, enum pm_core_slot why,
-		   uint64_t from, uint64_t to)
+static void charge(struct core_slots *s, const struct stretch *g, uint64_t pc,
+		   enum pm_core_slot why, uint64_t from, uint64_t to)
 {
 	uint64_t slots;
 
@@ -43,7 +43,7 @@ static void charge(struct core_slots *s, const struct gap *g, uint64_t pc, enum 
 }
 
 /* (5) of one instruction: cycles up to @to, in all of which it is the oldest. */
-static uint64_t charge_head(struct core_slots *s, const struct gap *g,
+static uint64_t charge_head(struct core_slots *s, const struct stretch *g,
 			    const struct core_slots_head *h, uint64_t from, uint64_t to)
 {
 	const struct { uint64_t until; enum pm_core_slot why; } phase[] = {
@@ -66,7 +66,7 @@ static uint64_t charge_head(struct core_slots *s, const struct gap *g,
 }
 
 /* (5) */
-static void charge_oldest(struct core_slots *s, const struct gap *g, uint64_t from, uint64_t to)
+static void charge_oldest(struct core_slots *s, const struct stretch *g, uint64_t from, uint64_t to)
 {
 	/* who has left the ring has left the reorder buffer */
 	if (s->oldest + s->size < s->n)
@@ -85,7 +85,7 @@ static void charge_oldest(struct core_slots *s, const struct gap *g, uint64_t fr
 }
 
 /* (4) */
-static void charge_back_end(struct core_slots *s, const struct gap *g,
+static void charge_back_end(struct core_slots *s, const struct stretch *g,
 			    const struct core_slots_wait *w, uint64_t from)
 {
 	const uint64_t serial = most(from, least(w->serial, w->dispatch));
@@ -99,7 +99,7 @@ static void charge_back_end(struct core_slots *s, const struct gap *g,
 }
 
 /* (2) */
-static void charge_front_end(struct core_slots *s, const struct gap *g,
+static void charge_front_end(struct core_slots *s, const struct stretch *g,
 			     const struct core_slots_wait *w)
 {
 	const uint64_t from = w->before, missed = most(from, w->missed);
@@ -120,7 +120,7 @@ static void charge_front_end(struct core_slots *s, const struct gap *g,
 /* HOT: once per instruction that does not share the cycle of the one before. */
 void core_slots_before(struct core_slots *s, const struct core_slots_wait *w)
 {
-	const struct gap g = { w->pc, w->before, least(w->used, s->width) };
+	const struct stretch g = { w->pc, w->before, least(w->used, s->width) };
 	uint64_t from = w->before;
 
 	if (w->came > from) {
@@ -146,7 +146,8 @@ void core_slots_take(struct core_slots *s, const struct core_slots_head *h, unsi
 
 void core_slots_end(struct core_slots *s, uint64_t dispatch, unsigned used, uint64_t commit)
 {
-	const struct gap g = { s->ring[(s->n - 1) % s->size].pc, dispatch, least(used, s->width) };
+	const struct stretch g = { s->ring[(s->n - 1) % s->size].pc, dispatch,
+		least(used, s->width) };
 
 	charge_oldest(s, &g, dispatch, commit);
 }

@@ -48,7 +48,7 @@ struct core_slots_wait {
 	uint64_t pc;
 	uint64_t before;		/* cycle in which the one before was dispatched */
 	uint64_t came;			/* ... the front end had it */
-	uint64_t missed;		/* ... without its miss in the instruction cache; else came */
+	uint64_t missed;		/* ... without its miss in the instruction cache */
 	uint64_t resolved;		/* ... the branch before had completed */
 	uint64_t serial;		/* until then something serialising is waited for */
 	uint64_t serial_pc;		/* ... which */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* core_work.h - the sink `core`: private to core_*.c
  *
- * core_ops.c knows what instructions are to the core, core_sink.c gathers them and has them timed
+ * core_ops.c knows what instructions are to the core, core_feed.c gathers them and has them timed
  * (core.c), core_results.c says what came out. */
 #ifndef PM_ANALYSE_CORE_WORK_H
 #define PM_ANALYSE_CORE_WORK_H

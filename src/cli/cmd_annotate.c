@@ -23,6 +23,7 @@ static const struct pm_opt_help help = {
 	"  pugmark annotate prog.pug                        the functions with the most "
 	"instructions\n"
 	"  pugmark annotate -s core:byinsn --sort Cme prog.pug    which instructions stall\n"
+	"  pugmark annotate -s core:topdown -e Ir,Sre,Sdr,Sbs --lines prog.pug    slots, top-down\n"
 	"  pugmark annotate --lines --source ~/src prog.pug       by source file\n"
 	"  pugmark annotate --callgrind cg.out prog.pug && kcachegrind cg.out\n"
 	"  pugmark run -q --callgrind cg.out -- prog        counted while it runs at nearly full "

@@ -49,6 +49,7 @@ int cmd_sim(int argc, char **argv)
 		"prog.pug\n"
 		"  pugmark sim --bpred 'gshare=14;tagescl' --tlb '' prog.pug\n"
 		"  pugmark sim --usual --html report.html prog.pug    everything, as a page\n"
+		"  pugmark sim --sim core:topdown prog.pug    what keeps a core waiting: top-down\n"
 		"  pugmark sim --sim 'reuse:line=64;sample=100' --json - prog.pug\n"
 		"An empty CONFIG is the simulator's default. The error for a wrong one says what "
 		"is allowed."

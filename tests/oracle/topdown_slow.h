@@ -48,7 +48,8 @@ static struct o_verdict o_why(const struct o_core *o, size_t j, size_t *from, ui
 		if (!j)
 			return (struct o_verdict){ PM_CORE_SLOT_resteer, op->pc };
 		if (op[-1].redirect == PM_CORE_WRONG) {
-			if (t >= op[-1].dispatched + o->c.rob / o->c.width && t < op[-1].complete + 1)
+			if (t >= op[-1].dispatched + o->c.rob / o->c.width &&
+			    t < op[-1].complete + 1)
 				return o_oldest_op(o, from, j, t, op->pc);
 			return (struct o_verdict){ PM_CORE_SLOT_speculation, op[-1].pc };
 		}

@@ -286,6 +286,7 @@ static void compare_sink_slots(const struct o_core_sink *o, const struct pm_cost
 #undef S
 	};
 	struct slow_slots slow = { .n = 0 };
+	const struct pm_result_node *tree = pm_result_find(core, "top_down")->first;
 	uint64_t level[4] = { 0 };
 
 	o_topdown(o->core, note_slots, &slow);
@@ -297,15 +298,13 @@ static void compare_sink_slots(const struct o_core_sink *o, const struct pm_cost
 			if (v[i] != slow.v[*pm_map_get(&slow.row, costs->pc[i])][s])
 				fail_msg("%s of 0x%llx", events[s],
 					 (unsigned long long)costs->pc[i]);
-		for (const struct pm_result_node *row = pm_result_find(core, "topdown")->first; row;
-		     row = row->next)
+		for (const struct pm_result_node *row = tree; row; row = row->next)
 			if (!strcmp(pm_result_find(row, "category")->str, slot_names[s])) {
 				assert_int_equal(pm_result_find(row, "slots")->u64, sum);
 				level[0] += sum;
 			}
 	}
-	for (const struct pm_result_node *row = pm_result_find(core, "topdown")->first; row;
-	     row = row->next)
+	for (const struct pm_result_node *row = tree; row; row = row->next)
 		level[pm_result_find(row, "level")->u64] += pm_result_find(row, "slots")->u64;
 	assert_int_equal(level[0], pm_result_find(core, "width")->u64 *
 				   pm_result_find(core, "cycles")->u64);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core_sink.c - the sink `core`: gathers instructions with what caches and predictors say of them */
+/* core_feed.c - the sink `core`: gathers instructions, and what caches and predictors say */
 #include <stdlib.h>
 #include <string.h>
 
