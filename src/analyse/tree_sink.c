@@ -236,7 +236,7 @@ static inline bool arrive_soon(struct tree_sink *s, struct tree_thread *t,
 	uint32_t node;
 
 	if (end == TREE_RETURNS) {
-		if (top->ret != step->pc || t->depth < 2 || t->nsignal || t->nlanding ||
+		if (top->ret != step->pc || t->depth < 2 || tree_remembers(t, t->depth - 1) ||
 		    top[-1].function != step->function)
 			return false;
 		t->depth--;

@@ -120,6 +120,12 @@ struct tree_sink {
 void tree_arrive(struct tree_sink *s, struct tree_thread *t, uint64_t pc, struct tree_place to);
 void tree_signal(struct tree_thread *t, uint64_t pc);
 void tree_sigreturn(struct tree_thread *t, uint64_t pc);
+/* Is there something to be forgotten when only the outermost @depth frames are left? */
+static inline bool tree_remembers(const struct tree_thread *t, size_t depth)
+{
+	return (t->nlanding && t->landing[t->nlanding - 1].depth >= depth) ||
+	       (t->nsignal && t->signal[t->nsignal - 1].depth >= depth);
+}
 void tree_begin_anew(struct tree_thread *t);		/* exec, or the thread's end */
 void tree_push(struct tree_sink *s, struct tree_thread *t, uint64_t pc, uint32_t function);
 
