@@ -137,6 +137,19 @@ static enum pm_status save(const char *path, struct pm_buf *b, struct pm_err *er
 	return st;
 }
 
+static enum pm_status save_folded(const char *path, const struct pm_tree *t, unsigned event,
+				  struct pm_err *err)
+{
+	struct pm_folded *f = pm_tree_folded_begin(t, event);
+	const struct pm_report_pieces p = { pm_tree_folded_next, f };
+	enum pm_status st;
+
+	err->file = NULL;
+	st = pm_report_save_pieces(path, &p, err);
+	pm_tree_folded_end(f);
+	return st;
+}
+
 enum pm_status tree_outputs_end(const struct tree_outputs *t, const char *title,
 				struct pm_err *err)
 {
@@ -151,8 +164,7 @@ enum pm_status tree_outputs_end(const struct tree_outputs *t, const char *title,
 		manners_note("more than %u calling contexts: later ones are in '[other contexts]'",
 			     PM_TREE_NODES);
 	if (t->folded) {
-		pm_tree_folded(tree, event, &b);
-		st = save(t->folded, &b, err);
+		st = save_folded(t->folded, tree, event, err);
 	}
 	if (!st && t->speedscope) {
 		pm_tree_speedscope(tree, event, t->event, title, &b);

@@ -28,13 +28,28 @@ static int write_all(int fd, const uint8_t *p, size_t n)
 	return 0;
 }
 
-static enum pm_status save_direct(const char *path, const struct pm_buf *b, struct pm_err *err)
+static int write_pieces(int fd, const struct pm_report_pieces *p)
+{
+	struct pm_buf piece = { 0 };
+	int bad = 0;
+
+	do {
+		piece.n = 0;
+		p->next(p->ctx, &piece);
+		bad = write_all(fd, piece.p, piece.n);
+	} while (!bad && piece.n);
+	pm_buf_release(&piece);
+	return bad;
+}
+
+static enum pm_status save_direct(const char *path, const struct pm_report_pieces *p,
+				  struct pm_err *err)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
 		return pm_fail_errno(err, "cannot open");
-	if (write_all(fd, b->p, b->n)) {
+	if (write_pieces(fd, p)) {
 		pm_fail_errno(err, "cannot write");
 		close(fd);
 		return PM_ERR;
@@ -42,7 +57,8 @@ static enum pm_status save_direct(const char *path, const struct pm_buf *b, stru
 	return close(fd) ? pm_fail_errno(err, "cannot write") : PM_OK;
 }
 
-enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struct pm_err *err)
+enum pm_status pm_report_save_pieces(const char *path, const struct pm_report_pieces *p,
+				     struct pm_err *err)
 {
 	struct pm_beside b;
 	struct stat s;
@@ -50,15 +66,15 @@ enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struc
 	if (!err->msg[0])
 		err->file = strcmp(path, "-") ? path : "standard output";
 	if (!strcmp(path, "-")) {
-		if (fflush(stdout) || write_all(STDOUT_FILENO, text->p, text->n))
+		if (fflush(stdout) || write_pieces(STDOUT_FILENO, p))
 			return pm_fail_errno(err, "cannot write");
 		return PM_OK;
 	}
 	if (!stat(path, &s) && !S_ISREG(s.st_mode))
-		return save_direct(path, text, err);
+		return save_direct(path, p, err);
 	if (!pm_beside_open(&b, path))
 		return pm_fail_errno(err, "cannot create");
-	if (write_all(b.fd, text->p, text->n))
+	if (write_pieces(b.fd, p))
 		pm_fail_errno(err, "cannot write");
 	else if (!pm_beside_place(&b, b.fd, path))
 		pm_fail_errno(err, "cannot name the finished file");
@@ -66,6 +82,24 @@ enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struc
 		pm_fail_errno(err, "cannot write");
 	pm_beside_release(&b);
 	return pm_failed(err) ? PM_ERR : PM_OK;
+}
+
+struct whole { const struct pm_buf *text; bool done; };
+
+static void next_of_whole(void *ctx, struct pm_buf *piece)
+{
+	struct whole *w = ctx;
+
+	if (!w->done)
+		pm_buf_add(piece, w->text->p, w->text->n);
+	w->done = true;
+}
+
+enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struct pm_err *err)
+{
+	struct whole w = { .text = text };
+
+	return pm_report_save_pieces(path, &(struct pm_report_pieces){ next_of_whole, &w }, err);
 }
 
 static enum pm_status to_buf(void *to, const void *p, size_t n, struct pm_err *err)

@@ -26,51 +26,73 @@ static size_t *fold_names(const struct pm_tree *t, struct pm_buf *names)
 	return at;
 }
 
-/* How many bytes the lines will have, at most: there may be gigabytes. */
-static size_t folded_size(const struct pm_tree *t, unsigned event, const size_t *at)
+#define PIECE (1u << 20)
+
+struct pm_folded {
+	const struct pm_tree *t;
+	unsigned event;
+	struct pm_buf names, path;
+	size_t *at, *end;		/* of names; of the path at each depth */
+	uint32_t *order;
+	size_t i;			/* in order: the next one */
+};
+
+struct pm_folded *pm_tree_folded_begin(const struct pm_tree *t, unsigned event)
 {
-	size_t *path = pm_alloc(t->n * sizeof *path), sum = 0;
+	struct pm_folded *f = pm_alloc(sizeof *f);
 
-	for (size_t i = 1; i < t->n; i++) {
-		const uint32_t f = t->node[i].function;
+	f->t = t;
+	f->event = event;
+	f->at = fold_names(t, &f->names);
+	f->end = pm_alloc((t->n + 1) * sizeof *f->end);
+	f->order = pm_tree_order(t);
+	f->i = 1;			/* [0] has no line */
+	return f;
+}
 
-		path[i] = path[t->node[i].parent] + at[f + 1] - at[f] + 1;
-		if (pm_tree_self(t, i, event))
-			sum += path[i] + 24;
+void pm_tree_folded_next(void *folded, struct pm_buf *piece)
+{
+	struct pm_folded *f = folded;
+
+	for (; f->i < f->t->n && piece->n < PIECE; f->i++) {
+		const struct pm_tree_node *n = f->t->node + f->order[f->i];
+		const uint64_t v = pm_tree_self(f->t, f->order[f->i], f->event);
+
+		f->path.n = f->end[n->depth - 1];
+		if (f->path.n)
+			pm_buf_add(&f->path, ";", 1);
+		pm_buf_add(&f->path, f->names.p + f->at[n->function],
+			   f->at[n->function + 1] - f->at[n->function]);
+		f->end[n->depth] = f->path.n;
+		if (!v)
+			continue;
+		pm_buf_add(piece, f->path.p, f->path.n);
+		pm_buf_printf(piece, " %" PRIu64 "\n", v);
 	}
-	free(path);
-	return sum;
+}
+
+void pm_tree_folded_end(struct pm_folded *f)
+{
+	pm_buf_release(&f->names);
+	pm_buf_release(&f->path);
+	free(f->at);
+	free(f->end);
+	free(f->order);
+	free(f);
 }
 
 void pm_tree_folded(const struct pm_tree *t, unsigned event, struct pm_buf *to)
 {
-	struct pm_buf names = { 0 }, path = { 0 };
-	size_t *at = fold_names(t, &names), *end = pm_alloc((t->n + 1) * sizeof *end);
-	uint32_t *order = pm_tree_order(t);
+	struct pm_folded *f = pm_tree_folded_begin(t, event);
+	struct pm_buf piece = { 0 };
 
-	pm_buf_room(to, folded_size(t, event, at));
-	for (size_t i = 0; i < t->n; i++) {
-		const struct pm_tree_node *n = t->node + order[i];
-		const uint64_t v = pm_tree_self(t, order[i], event);
-
-		if (!order[i])
-			continue;
-		path.n = end[n->depth - 1];
-		if (path.n)
-			pm_buf_add(&path, ";", 1);
-		pm_buf_add(&path, names.p + at[n->function], at[n->function + 1] -
-			   at[n->function]);
-		end[n->depth] = path.n;
-		if (!v)
-			continue;
-		pm_buf_add(to, path.p, path.n);
-		pm_buf_printf(to, " %" PRIu64 "\n", v);
-	}
-	pm_buf_release(&names);
-	pm_buf_release(&path);
-	free(order);
-	free(at);
-	free(end);
+	do {
+		piece.n = 0;
+		pm_tree_folded_next(f, &piece);
+		pm_buf_add(to, piece.p, piece.n);
+	} while (piece.n);
+	pm_buf_release(&piece);
+	pm_tree_folded_end(f);
 }
 
 /* ---- speedscope: https://www.speedscope.app/file-format-schema.json -------------------------- */

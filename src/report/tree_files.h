@@ -13,6 +13,12 @@
 #include "analyse/tree.h"
 
 void pm_tree_folded(const struct pm_tree *t, unsigned event, struct pm_buf *to);
+/* The same, in pieces of about a megabyte: each call puts one into @piece; nothing more: that was
+ * all. */
+struct pm_folded;
+struct pm_folded *pm_tree_folded_begin(const struct pm_tree *t, unsigned event);
+void pm_tree_folded_next(void *folded, struct pm_buf *piece);
+void pm_tree_folded_end(struct pm_folded *f);
 /* @event comes first, or is the only one. @title: what was traced. */
 void pm_tree_speedscope(const struct pm_tree *t, unsigned event, bool only, const char *title,
 			struct pm_buf *to);
