@@ -6,7 +6,7 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench bench-record idtrace-tables bench-cachegrind bench-traces bench-predictors bench-idt
+.PHONY: bench bench-record idtrace-tables bench-cachegrind bench-profiles bench-traces bench-predictors bench-idt
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
@@ -16,6 +16,11 @@ bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS
 	@$(MAKE) --no-print-directory bench-formats
 	@bench/traces $(filter -q,$(BENCHFLAGS)) $(B)/pugmark $(B)/bench/data || [ $$? = 1 ]
 	@bench/cachegrind $(B)/pugmark $(B)/bench/data || [ $$? = 1 ]
+	@bench/profiles $(B)/pugmark $(B)/bench/data || [ $$? = 1 ]
+
+bench-profiles: all		## what edges (--bolt, --lcov) and calling-context trees (--folded) cost
+	@bench/inputs $(B)/bench/data
+	@bench/profiles $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)
 
 bench-traces: all		## what live traces cost: branch, execution, counted, into .pug
 	@bench/inputs $(B)/bench/data

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "base/file_pattern.h"
 #include "cli/branch_outputs.h"
 #include "report/out.h"
 
@@ -33,18 +34,13 @@ enum pm_status branch_outputs_begin(struct branch_outputs *b, struct pm_pipeline
 static void file_name(const char *pattern, const struct pm_branch_object *o, struct pm_buf *to)
 {
 	const char *slash = strrchr(o->path, '/');
+	const struct pm_pattern_value v[] = {
+		{ 'n', slash ? slash + 1 : o->path },
+		{ 'b', o->build_id ? o->build_id : "none" },
+		{ 0 }
+	};
 
-	for (const char *s = pattern; *s; s++) {
-		if (*s != '%' || !s[1])
-			pm_buf_add(to, s, 1);
-		else if (*++s == 'n')
-			pm_buf_printf(to, "%s", slash ? slash + 1 : o->path);
-		else if (*s == 'b')
-			pm_buf_printf(to, "%s", o->build_id ? o->build_id : "none");
-		else
-			pm_buf_add(to, s, 1);
-	}
-	pm_buf_add(to, "", 1);
+	pm_pattern_expand(pattern, v, to);
 }
 
 static enum pm_status save(const struct pm_branch_object *o, enum pm_branch_format format,

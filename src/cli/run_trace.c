@@ -389,6 +389,15 @@ static enum pm_status write_moves(const struct run_trace *t, const struct pm_cou
 	return st;
 }
 
+/* Asked before the program starts. */
+static enum pm_status can_save(const struct run_trace *t, struct pm_err *err)
+{
+	const char *const cover[] = { t->lcov, t->cobertura, t->drcov };
+
+	return pm_report_can_save(t->branches.to, PM_BRANCH_FORMATS, err) == PM_OK ?
+		pm_report_can_save(cover, NR(cover), err) : PM_ERR;
+}
+
 /* The exit status, or -1: the program's. */
 static int run_edges(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
@@ -396,7 +405,7 @@ static int run_edges(struct run_trace *t, struct pm_run_opts *o, int *status, in
 	struct pm_branches all = { 0 };
 	struct pm_err err = { 0 };
 	int failed = -1;
-	enum pm_status st = pm_report_can_save(t->branches.to, PM_BRANCH_FORMATS, &err);
+	enum pm_status st = can_save(t, &err);
 
 	o->kind = XL_PROFILE;
 	o->edges = true;
@@ -436,7 +445,8 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	o->kind = t->branch || needs_blocks_only(t) ? XL_BRANCH : XL_EXEC;
 	if (t->cache && *t->cache)
 		pm_parse_size(t->cache, &line);
-	if (wants) {
+	st = can_save(t, &err);
+	if (wants && st == PM_OK) {
 		p = pm_pipeline_new();
 		pm_pipeline_threads(p, PM_THREADS_AUTO);
 		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &region,

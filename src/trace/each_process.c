@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "base/file_pattern.h"
 #include "trace/each_process.h"
 #include "trace/format.h"
 
@@ -26,25 +27,17 @@ struct each_process {
 
 bool pm_path_has_process(const char *path)
 {
-	for (const char *c = path; (c = strchr(c, '%')); c += 1 + (c[1] != 0))
-		if (c[1] == 'p')
-			return true;
-	return false;
+	return pm_pattern_has(path, 'p');
 }
 
 static char *path_of(const char *pattern, uint32_t pid)
 {
+	char number[16];
+	const struct pm_pattern_value v[] = { { 'p', number }, { 0 } };
 	struct pm_buf b = { 0 };
 
-	for (const char *c = pattern; *c; c++)
-		if (*c == '%' && c[1] == 'p') {
-			pm_buf_printf(&b, "%u", pid);
-			c++;
-		} else {
-			pm_buf_add(&b, c, 1);
-			c += *c == '%' && c[1] == '%';
-		}
-	pm_buf_add(&b, "", 1);
+	snprintf(number, sizeof number, "%u", pid);
+	pm_pattern_expand(pattern, v, &b);
 	return (char *)b.p;
 }
 

@@ -89,3 +89,15 @@ $ pugmark profile write --bolt /none/x branch.pug; pugmark run --bolt /none/x --
 $ pugmark convert -q "$TESTS/data/formats/steps.drmemtrace" d.pug && pugmark profile write --bolt x d.pug; echo $?
 > 1
 ! pugmark: d.pug: it has no basic blocks, of which a branch profile is made; traces by `pugmark run -o FILE.pug -- PROGRAM` have them, or use `pugmark run --bolt FILE -- PROGRAM`
+# What cannot be written is known before the program starts; in names %% is a percent sign, and %q stays as it is.
+$ for o in --lcov --cobertura --drcov --bolt --fdata; do pugmark run -q $o no/x -- sh -c 'echo ran'; done; pugmark run -q --branch -t pug -o x.pug --drcov no/x -- sh -c 'echo ran'
+! pugmark: no/x: cannot create: No such file or directory
+! pugmark: no/x: cannot create: No such file or directory
+! pugmark: no/x: cannot create: No such file or directory
+! pugmark: no/x: cannot create: No such file or directory
+! pugmark: no/x: cannot create: No such file or directory
+! pugmark: no/x: cannot create: No such file or directory
+? 1
+$ mkdir names; cd names; pugmark run -q --bolt '%n.%%.%q' -- true; pugmark run -q --branch -o 'x.%p.%%.%q.pug' -- true; ls | sed 's/x\.[0-9]*/x.PID/' | grep -E '^(true|x)'
+> true.%.%q
+> x.PID.%.%q.pug
