@@ -65,7 +65,7 @@ static void count_miss(struct lap_cache *c, uint64_t line, uint32_t agent,
 void lap_cache_access(struct lap_cache *c, uint64_t va, uint64_t line, uint32_t agent,
 		      const struct lap_process *p, uint64_t seq)
 {
-	struct lap_line *set = c->v + (va / c->line & (c->sets - 1)) * c->ways, hit;
+	struct lap_cache_line *set = c->v + (va / c->line & (c->sets - 1)) * c->ways, hit;
 	struct lap_counts *n = p ? &c->user : &c->kernel;
 	unsigned w = 0, k = p && p->since ? 63u - (unsigned)__builtin_clzll(p->since) : 0;
 
@@ -80,7 +80,7 @@ void lap_cache_access(struct lap_cache *c, uint64_t va, uint64_t line, uint32_t 
 		w--;
 		if (set[w].valid)
 			*pm_map_put(&c->gone, set[w].line, NULL) = seq << 16 | agent;
-		set[w] = (struct lap_line){ line, agent, true };
+		set[w] = (struct lap_cache_line){ line, agent, true };
 	}
 	if (w) {
 		hit = set[w];

@@ -23,8 +23,8 @@ static size_t find(struct lap_pages *s, uint64_t key)
 	return (size_t)*at - 1;
 }
 
-/* A page is in the working set of window w for w references after each touch, so each touch adds the
- * time to the next one, w at most; divided by all time that is the mean size. HOT. */
+/* A page is in the working set of window w for w references after each touch, so each touch adds
+ * the time to the next one, w at most; divided by all time that is the mean size. HOT. */
 void lap_pages_touch(struct lap_pages *s, uint32_t who, struct lap_process *p, uint64_t page)
 {
 	uint64_t key = ((uint64_t)who << PAGE_BITS | page) + 1, gap;

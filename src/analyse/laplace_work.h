@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* laplace_work.h - the parts of laplace.c: processes, their pages, and caches that all share
  *
- * Units      time is counted in references of user addresses by a process in user mode (its own time),
- *            or in references of all (`seq`). */
+ * Units      time is counted in references of user addresses by a process in user mode (its own
+ *            time), or in references of all (`seq`). */
 #ifndef PM_ANALYSE_LAPLACE_WORK_H
 #define PM_ANALYSE_LAPLACE_WORK_H
 
@@ -51,7 +51,7 @@ void lap_pages_release(struct lap_pages *s);
 /* ---- caches (laplace_cache.c) ---- */
 struct lap_counts {
 	uint64_t accesses, misses[LAP_CAUSES];
-	uint64_t switched;		/* misses on what was displaced while the process was away */
+	uint64_t switched;		/* misses on what was displaced while it was away */
 };
 
 struct lap_cache {
@@ -59,7 +59,11 @@ struct lap_cache {
 	uint64_t size;
 	unsigned ways, line;		/* line in bytes */
 	uint64_t sets;
-	struct lap_line { uint64_t line; uint32_t agent; bool valid; } *v;	/* recent first */
+	struct lap_cache_line { /* recent first */
+		uint64_t line;
+		uint32_t agent;
+		bool valid;
+	} *v;
 	struct pm_map gone;		/* line -> seq << 16 | agent that displaced it */
 	struct pm_map pairs;		/* agent that misses << 16 | that displaced -> misses */
 	struct lap_counts user, kernel;

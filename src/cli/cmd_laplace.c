@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyse/laplace.h"
+#include "analyse/laplace_counts.h"
 #include "base/result.h"
 #include "cli/merged.h"
 #include "cli/progress.h"
@@ -61,7 +61,8 @@ int cmd_laplace(int argc, char **argv)
 		"writes. REFERENCES\n"
 		"may hold the events, too: --exec-trace R.pug --kernel-events E.\n"
 		"  pugmark laplace --kernel 80000000 boot.pug\n"
-		"  pugmark laplace --kernel 80000000 --l1d 32k,4way,64 --json r.json boot.ref boot.kev"
+		"  pugmark laplace --kernel 80000000 --l1d 32k,4way,64 --json r.json "
+		"boot.ref boot.kev"
 	};
 	const char *from = NULL, *kernel = NULL, *l1i = NULL, *l1d = NULL, *windows = NULL;
 	const char *json = NULL;

@@ -3,8 +3,8 @@
  * stored
  *
  * Everything that an event says counts, in order, and the bytes of instructions; indices into
- * tables do not, because they depend on the order of discovery, nor do times. Blocks are expanded first. Streams
- * are digested one by one. */
+ * tables do not, because they depend on the order of discovery, nor do times. Blocks are expanded
+ * first. Streams are digested one by one. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -23,7 +23,8 @@
 
 #include "trace/pipeline.h"
 
-/* Where the kernel's addresses begin: those of 32 bits from here on, and all whose first bit is set. */
+/* Where the kernel's addresses begin: those of 32 bits from here on, and all whose first bit is
+ * set. */
 #define PM_LAPLACE_KERNEL	0xc0000000u
 
 struct pm_laplace_counts {

@@ -29,7 +29,7 @@ $ cat >drive <<'X'
 > idt --mer: --merge 
 > vcount --ro: --rows 
 # All commands and all options that --help names, and no other.
-$ bash drive 'pugmark ' | grep -v '^--' | LC_ALL=C sort >a; pugmark help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p' | LC_ALL=C sort | cmp a -; for c in $(cat a) 'machine run' 'machine diff' 'machine fetch-debian' 'citcat extract' 'citcat replay' 'citcat verify' 'citcat stat'; do bash drive "pugmark $c --" | LC_ALL=C sort >b; pugmark $c --help | sed -n 's/^      \(--[a-z-]*\).*/\1/p; s/^  -., \(--[a-z-]*\).*/\1/p' | LC_ALL=C sort -u | diff b - || echo "$c"; [ -s b ] || echo "nothing for $c"; done
+$ bash drive 'pugmark ' | grep -v '^--' | LC_ALL=C sort >a; pugmark help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p' | LC_ALL=C sort | cmp a -; for c in $(cat a) 'machine run' 'machine diff' 'machine fetch-debian' 'citcat extract' 'citcat replay' 'citcat verify' 'citcat stat'; do bash drive "pugmark $c --" | LC_ALL=C sort >b; pugmark $c --help | sed -n 's/^      \(--[a-z0-9-]*\).*/\1/p; s/^  -., \(--[a-z0-9-]*\).*/\1/p' | LC_ALL=C sort -u | diff b - || echo "$c"; [ -s b ] || echo "nothing for $c"; done
 # Of formats, those that are read or written.
 $ for w in f:r t:w; do bash drive "pugmark convert -${w%:*} " | LC_ALL=C sort >a; pugmark formats | awk -v w=${w#*:} 'index($2, w) { print $1 }' | LC_ALL=C sort | cmp a -; done
 # Files: traces, compressed ones too, and directories; all if there are none of these. What a JSON goes to.

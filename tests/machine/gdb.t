@@ -29,7 +29,7 @@ $ seq 1 20000 | head -c 65536 >disk.img; sh attach $TOP/build/guest/nano-be.elf 
 > [Inferior 1 (Remote target) exited normally]
 > status 0
 # registers have the architecture's names
-$ pugmark machine run -q --elf $TOP/build/guest/bare.elf --gdb 0 2>port & while ! n=$(sed -n 's/.*localhost:\([0-9][0-9]*\)$/\1/p' port) || [ -z "$n" ]; do sleep 0.05; done; gdb-multiarch -nx -batch -iex 'set remotetimeout 100' -ex "target remote localhost:$n" -ex 'p/x $status' -ex 'p/x $cause' -ex 'p/x $badvaddr' -ex 'set $status = 0x30000001' -ex 'p/x $status' -ex 'p/x $pc' -ex 'p/x $sp' -ex 'set $f4 = 3' -ex 'p $f4' -ex 'p/x $fcsr' -ex kill $TOP/build/guest/bare.elf 2>&1 | grep '^\$'; wait
+$ pugmark machine run -q --elf $TOP/build/guest/bare.elf --gdb 0 2>port & while ! n=$(sed -n 's/.*localhost:\([0-9][0-9]*\)$/\1/p' port 2>/dev/null) || [ -z "$n" ]; do sleep 0.05; done; gdb-multiarch -nx -batch -iex 'set remotetimeout 100' -ex "target remote localhost:$n" -ex 'p/x $status' -ex 'p/x $cause' -ex 'p/x $badvaddr' -ex 'set $status = 0x30000001' -ex 'p/x $status' -ex 'p/x $pc' -ex 'p/x $sp' -ex 'set $f4 = 3' -ex 'p $f4' -ex 'p/x $fcsr' -ex kill $TOP/build/guest/bare.elf 2>&1 | grep '^\$'; wait
 > $1 = 0x30000080
 > $2 = 0x0
 > $3 = 0x0

@@ -2,7 +2,7 @@
 # needs: mipsel-linux-gnu-gcc python3
 $ seq 1 20000 | head -c 65536 >disk.img; pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --refs n.ref --kernel-events n.kev
 # by a reader that is not ours, every reference of a user address lies in what is mapped; with one mapping less it does not
-$ $BUILD/tests/oracle/laplace n.kev <n.ref; grep -v '^m 90eb' n.kev >less.kev; $BUILD/tests/oracle/laplace less.kev <n.ref | tail -n 1 | sed 's/[0-9].*/N/'
+$ $BUILD/tests/oracle/laplace_check n.kev <n.ref; grep -v '^m 90eb' n.kev >less.kev; $BUILD/tests/oracle/laplace_check less.kev <n.ref | tail -n 1 | sed 's/[0-9].*/N/'
 > events < 24
 > events > 12
 > events A 5

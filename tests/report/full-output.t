@@ -12,7 +12,7 @@ $ D=$TESTS/data; F=$D/formats
 + run) says pugmark run -q --no-cache --json - -- true; says pugmark run -q --no-cache --report - -- true; says pugmark run -q --no-cache --exec --dump -- true ;;
 + record) says pugmark record --no-cache -o /dev/full -- true ;;
 + replay) pugmark record --no-cache -o r.pugrec -- true; says pugmark replay -q --no-cache --json - r.pugrec; says pugmark replay -q --no-cache --exec --dump r.pugrec ;;
-+ instrument | idt | report | sql | machine | citcat) ;;	# what they write has tests of its own
++ instrument | idt | report | sql | machine | citcat | sweep) ;;	# what they write has tests of its own
 + idt2kt) says pugmark idt2kt -o - b ;;
 + vcount | vtrace | idtinfo) says pugmark $c b ;;
 + rtrace) says pugmark rtrace c ;;
@@ -27,6 +27,7 @@ $ D=$TESTS/data; F=$D/formats
 + mix) says pugmark mix $D/real.pug ;;
 + completion) says pugmark completion bash ;;
 + schema) says pugmark schema info ;;
++ laplace) says pugmark laplace $F/merge.ref.txt $F/merge.kev ;;
 + diff) says pugmark diff $D/real.pug $D/real.pug ;;
 + profile) pugmark run -q --no-cache --branch -o branch.pug -- true; says pugmark profile write --bolt - branch.pug ;;
 + version | help | doctor) says pugmark $c ;;

@@ -2,10 +2,11 @@
 /*
  * laplace - tells a monitor of the bus what this kernel does
  *
- * Each event is a few uncached stores to the monitor's window: its arguments, then its tag. So an event
- * stands in the stream of references at its place, and has their clock. Nothing is kept in memory.
- * The events and their fields are Laplace's; what they mean is in pugmark's docs/formats/laplace.md.
- * When the module is loaded it reports what exists: tasks, address spaces, mappings. 'e' is the last.
+ * Each event is a few uncached stores to the monitor's window: its arguments, then its tag. So an
+ * event stands in the stream of references at its place, and has their clock. Nothing is kept in
+ * memory. The events and their fields are Laplace's; what they mean is in pugmark's
+ * docs/formats/laplace.md. When the module is loaded it reports what exists: tasks, address
+ * spaces, mappings. 'e' is the last.
  *
  * For kernels 6.1 of MIPS, 32 bits, one processor.
  */
@@ -261,7 +262,8 @@ static void unmap(const struct pt_regs *regs)
 	}
 }
 
-/* move_page_tables(vma, old, new_vma, new, len, ...) of mremap, and of a stack that execve places */
+/* move_page_tables(vma, old, new_vma, new, len, ...) of mremap, and of a stack that execve
+ * places */
 static void move(const struct pt_regs *regs)
 {
 	struct vm_area_struct *vma = (void *)regs->regs[4];
@@ -399,8 +401,8 @@ static int fault_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	s = find_space(f->mm);
 	if (!s || !page_at(f->mm, f->address, &pfn))
 		return 0;
-	/* another page than before; or the first one, where there were a file's bytes, or bytes that
-	 * a relative still sees */
+	/* another page than before; or the first one, where there were a file's bytes, or bytes
+	 * that a relative still sees */
 	if (f->present ? pfn != f->pfn : f->file || s->forked)
 		EVENT('C', s->pid, f->address);
 	return 0;
@@ -579,9 +581,9 @@ static void on_syscall_enter(void *data, struct pt_regs *regs, long nr)
 /* ---- probes --------------------------------------------------------------------------------- */
 /*
  * The kernel of MIPS executes a probed instruction out of line, and takes a second exception behind
- * it with interrupts enabled. An interrupt there that frees a dead task forgets which probe is under
- * way, and the kernel dies. So the instruction is executed here, and there is no second exception.
- * False: not one of those that functions begin with.
+ * it with interrupts enabled. An interrupt there that frees a dead task forgets which probe is
+ * under way, and the kernel dies. So the instruction is executed here, and there is no second
+ * exception. False: not one of those that functions begin with.
  */
 static bool execute(union mips_instruction i, unsigned long *r, bool try)
 {
@@ -718,7 +720,8 @@ static struct notifier_block at_reboot = { .notifier_call = end };
 static void take_out(void)
 {
 	while (npoints)
-		npoints--, tracepoint_probe_unregister(points[npoints].tp, points[npoints].probe, NULL);
+		npoints--, tracepoint_probe_unregister(points[npoints].tp, points[npoints].probe,
+						       NULL);
 	while (nreturns)
 		unregister_kretprobe(&returns[--nreturns]);
 	while (nprobes)
@@ -773,7 +776,8 @@ static int put_in(void)
 	for_each_kernel_tracepoint(find_point, NULL);
 	for (; npoints < ARRAY_SIZE(points); npoints++) {
 		err = points[npoints].tp ?
-			tracepoint_probe_register(points[npoints].tp, points[npoints].probe, NULL) : -ENOENT;
+			tracepoint_probe_register(points[npoints].tp, points[npoints].probe,
+						  NULL) : -ENOENT;
 		if (err) {
 			pr_err("laplace: cannot follow %s: %d\n", points[npoints].name, err);
 			return err;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* provoke.c - does once each thing that the kernel has an event for, and says which events must follow
+/* provoke.c - does once each thing that the kernel has an event for, and says which events must
+ * follow
  *
- *   provoke          every event of Laplace's catalogue; a line for each that must be among those that
- *                    the kernel reports, without its time; * stands for any number
+ *   provoke          every event of Laplace's catalogue; a line for each that must be among those
+ *                    that the kernel reports, without its time; * stands for any number
  *   provoke counts   the kernel's own counts of switches, processes, threads and page faults
  *
  * Without a library, so that it runs on every MIPS Linux of 32 bits. */
 typedef unsigned u32;
 
 enum { EXIT = 4001, FORK, READ, WRITE, OPEN, CLOSE, WAITPID, UNLINK = 4010, EXECVE, GETPID = 4020,
-	PIPE = 4042, BRK = 4045, MMAP = 4090, MUNMAP, TRUNCATE, FTRUNCATE, CLONE = 4120, WRITEV = 4146,
-	YIELD = 4162, MREMAP = 4167, ACCEPT, BIND, LISTEN = 4174, SOCKET = 4183, PREAD = 4200, PWRITE,
-	SENDFILE = 4207, MADVISE = 4218, SHMGET = 4395, SHMCTL, SHMAT, SHMDT };
+	PIPE = 4042, BRK = 4045, MMAP = 4090, MUNMAP, TRUNCATE, FTRUNCATE, CLONE = 4120,
+	WRITEV = 4146, YIELD = 4162, MREMAP = 4167, ACCEPT, BIND, LISTEN = 4174,
+	SOCKET = 4183, PREAD = 4200, PWRITE, SENDFILE = 4207, MADVISE = 4218,
+	SHMGET = 4395, SHMCTL, SHMAT, SHMDT };
 
 #define PAGE		4096u
 #define SHARED		1
@@ -318,4 +320,5 @@ void start(long *sp)
 	call(EXIT, 0, 0, 0, 0);
 }
 
-__asm__(".globl __start\n.set noreorder\n__start:\n\tmove $4, $29\n\taddiu $29, $29, -32\n\tjal start\n\t nop\n");
+__asm__(".globl __start\n.set noreorder\n__start:\n"
+	"\tmove $4, $29\n\taddiu $29, $29, -32\n\tjal start\n\t nop\n");

@@ -72,8 +72,9 @@ static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
 	return (uint32_t)t->code.ninsn - 1;
 }
 
-/* @ev[0..@n) go to @to, which may be @ev if not every cycle is wanted: then times that were said already
- * are left out. Otherwise each instruction and kernel event has one. HOT. How many they are now. */
+/* @ev[0..@n) go to @to, which may be @ev if not every cycle is wanted: then times that were said
+ * already are left out. Otherwise each instruction and kernel event has one. HOT. How many they
+ * are now. */
 static size_t stamp(struct machine_tracer *t, const struct pm_event *ev, size_t n,
 		    struct pm_event *to)
 {
@@ -181,8 +182,8 @@ void tracer_time(struct machine_tracer *t, struct cpu *c)
 {
 	if (!t->cfg.times)
 		return;
-	put(t, c,
-	    (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE, .value = cpu_ticks(c) + c->idle });
+	put(t, c, (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE,
+				     .value = cpu_ticks(c) + c->idle });
 }
 
 void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
@@ -211,7 +212,8 @@ void tracer_kernel(struct machine_tracer *t, struct cpu *c, const struct pm_rare
 
 	if (!c->trace.on)
 		return;
-	if (t->nrare == RARE)
+	/* a record goes with the batch of its event: no flush in between */
+	if (t->nrare == RARE || c->trace.ev + 2 > c->trace.high)
 		flush(t, &c->trace);
 	tracer_time(t, c);
 	to = &t->rare[t->nrare];

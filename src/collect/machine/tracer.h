@@ -8,10 +8,11 @@
  *
  * Times      with `times`: an instruction's time is the number of cycles before it. There is a
  *            PM_EV_TIME where something came from outside: exceptions, interrupts, kernel events,
- *            waiting. Between two each instruction takes one cycle. With `every_cycle` each has one.
- * Spaces     processors know address space identifiers, which kernels use again and again. Once the
- *            kernel has reported a page directory, spaces are the numbers of page directories. With
- *            `unknown_spaces` they are 0, unknown, until then. */
+ *            waiting. Between two each instruction takes one cycle. With `every_cycle` each has
+ *            one.
+ * Spaces     processors know address space identifiers, which kernels use again and again.
+ *            Once the kernel has reported a page directory, spaces are the numbers of page
+ *            directories. With `unknown_spaces` they are 0, unknown, until then. */
 #ifndef PM_MACHINE_TRACER_H
 #define PM_MACHINE_TRACER_H
 

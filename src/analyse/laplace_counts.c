@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "analyse/laplace.h"
-
+#include "analyse/laplace_counts.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ static uint32_t add(struct laplace *s, uint64_t pid, const char *name)
 {
 	struct lap_process *p;
 
-	if (s->n == LAP_AGENTS)		/* more than it can tell apart: the last one is all of them */
+	if (s->n == LAP_AGENTS)		/* more than it can tell apart: the last is all of them */
 		return (uint32_t)s->n - 1;
 	pm_grow(s->p, s->n, s->cap);
 	p = &s->p[s->n];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* laplace.c - a reference trace (18 bytes a record, standard input) and the kernel events of the same run:
- * does every reference of a user address lie in what the events say is mapped?
+/* laplace_check.c - a reference trace (18 bytes a record, standard input) and the kernel events of
+ * the same run: does every reference of a user address lie in what the events say is mapped?
  *
  *   laplace EVENTS <REFERENCES
  *
- * Independent of pugmark: its own readers, a bit for each page of each address space. Prints what it
- * counted, a line for each; and after each read of /proc/stat, vmstat and loadavg how many switches,
- * forks, exits and page faults there were until then, to be compared with what the kernel says there.
- * Exit status: 1 if a reference lies outside, or an event makes no sense. */
+ * Independent of pugmark: its own readers, a bit for each page of each address space. Prints what
+ * it counted, a line for each; and after each read of /proc/stat, vmstat and loadavg how many
+ * switches, forks, exits and page faults there were until then, to be compared with what the
+ * kernel says there. Exit status: 1 if a reference lies outside, or an event makes no sense. */
 #include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
