@@ -37,7 +37,10 @@ CFLAGS  += -fno-pie
 LDFLAGS += -no-pie
 endif
 ifeq ($(SAN),thread)
-CFLAGS  += -fsanitize=thread -DRT_LITTLE_ROOM
+CFLAGS  += -fsanitize=thread
+# As its own runtime has (collect/runtime.mk); what it writes into other executables has more.
+$(B)/src/collect/instrument/%.o: ROOM :=
+ROOM    := -DRT_LITTLE_ROOM
 LDFLAGS += -fsanitize=thread
 else ifdef SAN
 CFLAGS  += -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -80,7 +83,7 @@ $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
 
 $(B)/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(CFLAGS) $(ROOM) -MMD -MP -c -o $@ $<
 # Here, because every folder has said by now what has to be generated first.
 $(B)/pic/%.o: %.c Makefile src/library/library.mk | $(GEN)
 	@mkdir -p $(@D)

@@ -10,8 +10,9 @@ RT_B    := $(B)/rt
 RT_WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
 RT_FLAGS := -std=gnu11 -O2 -g $(RT_WARN) -ffreestanding -fno-stack-protector \
             -fno-builtin -fno-asynchronous-unwind-tables -fcf-protection=none \
-            -mgeneral-regs-only $(if $(filter clang%,$(CC)),,-fno-tree-loop-distribute-patterns) -I$(RT_DIR) \
-            $(if $(filter thread,$(SAN)),-DRT_LITTLE_ROOM)
+            -mgeneral-regs-only $(if $(filter clang%,$(CC)),,-fno-tree-loop-distribute-patterns) -I$(RT_DIR)
+# Instrumented executables are not run by a sanitizer: they have room.
+RT_ROOM := $(if $(filter thread,$(SAN)),-DRT_LITTLE_ROOM)
 rt_at = $(shell sed -n 's/^\#define $1[[:space:]]*\(0x[0-9a-f]*\).*/\1/p' $(RT_DIR)/abi.h)
 RT_LINK := -nostdlib -static -Wl,--build-id=none -Wl,-z,noexecstack
 RT_FLAGS64 := $(RT_FLAGS) -fpie -mno-red-zone $(RT_LINK) -Wl,-T,$(RT_DIR)/rt.ld \
@@ -23,11 +24,11 @@ EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti3
 
 $(RT_B)/rt.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,x86_64.c map_program.c odd_insns.c to_log.c from_log.c replay_start.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(RT_FLAGS64) -o $@ $(filter %.c %.S,$^)
+	$(call say,CC,$@)$(CC) $(RT_FLAGS64) $(RT_ROOM) -o $@ $(filter %.c %.S,$^)
 
 $(RT_B)/rt32.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,i386.c calls32.c entry_i386.S) $(RT_DEPS)
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(RT_FLAGS32) -o $@ $(filter %.c %.S,$^)
+	$(call say,CC,$@)$(CC) $(RT_FLAGS32) $(RT_ROOM) -o $@ $(filter %.c %.S,$^)
 
 # The same for instrumented executables, which have no controller (standalone/), and their first page. Each has a copy,
 # which counts in a small program.
