@@ -589,7 +589,8 @@ static char *put_kernel(struct lap_writer *w, char *p, const struct pm_batch *b,
 			continue;
 		*p++ = ' ';
 		if (*f == 'n')
-			p = pm_put_str(p, r->name && strlen(r->name) < 4096 ? r->name : "?");
+			p = pm_put_str(p, r->name && *r->name && strlen(r->name) < 4096 ?
+					  r->name : "?");
 		else if (*f == 't' || *f == 'T')
 			*p++ = e->flags ? (char)e->flags : 'f';
 		else
