@@ -24,15 +24,15 @@ struct laplace {
 
 static uint32_t add(struct laplace *s, uint64_t pid, const char *name)
 {
-	struct lap_process *p;
+	struct lap_process *p, new = { .pid = pid };
 
 	if (s->n == LAP_AGENTS)		/* more than it can tell apart: the last is all of them */
 		return (uint32_t)s->n - 1;
+	/* the name may lie in the table, which moves */
+	snprintf(new.name, sizeof new.name, "%s", name);
 	pm_grow(s->p, s->n, s->cap);
 	p = &s->p[s->n];
-	memset(p, 0, sizeof *p);
-	p->pid = pid;
-	snprintf(p->name, sizeof p->name, "%s", name);
+	*p = new;
 	return (uint32_t)s->n++;
 }
 

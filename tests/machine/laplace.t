@@ -106,3 +106,7 @@ $ pugmark laplace n.ref; pugmark laplace n.kev n.ref; pugmark laplace --l1d 16k 
 ! pugmark: windows=: expected 1 to 4 numbers of references
 ! pugmark: '16k,3way,32': a cache has 1 to 64 ways, lines of 4 to 4096 bytes and a power of two of sets
 ? 2
+# more processes than the table begins with: each has the name of the one that it came from
+$ { echo 'F 1 1 0'; echo 'A 1 1 100'; echo 'X 1 1 2 3 4 prog'; for i in $(seq 2 400); do printf 'F %x %x %x\nA %x %x %x\nm %x %x 10000 1000\nS %x %x\n' $((10 * i)) $i $((i - 1)) $((10 * i)) $i $((256 + i)) $((10 * i)) $i $((10 * i)) $i; done; } >many.kev; for i in $(seq 2 400); do printf 'i %x 4 %x 10000\n' $((10 * i + 1)) $((256 + i)); done >many.ref.txt; pugmark laplace --json many.json many.ref.txt many.kev; grep -c '"name": "prog"' many.json; grep '"processes"' many.json | head -n 1
+> 399
+>     "processes": 400,
