@@ -10,9 +10,12 @@
 
 #define PAIRS	20
 
+/* Kernel threads and the idle task; and whoever ran before the first switch was reported. */
+enum { KERNEL_THREADS, BOOT, FIRST };
+
 struct laplace {
 	uint64_t kernel;		/* where its addresses begin */
-	struct lap_process *p;		/* [0]: kernel threads and the idle task */
+	struct lap_process *p;		/* [KERNEL_THREADS], [BOOT], processes */
 	size_t n, cap;
 	struct pm_map of;		/* task -> index << 1 | 1 if it only shares its parent's */
 	uint32_t now;			/* the process that runs */
@@ -103,6 +106,8 @@ static void *create(const char *config, struct pm_err *err)
 	lap_cache_init(&s->l1d, "l1d", "16k,1way,32", err);
 	windows(s, "10000,100000,1000000", err);
 	add(s, 0, "kernel threads");
+	add(s, 0, "boot");
+	s->now = BOOT;
 	for (char *w = strtok_r(copy, ";", &save); w && st == PM_OK; w = strtok_r(NULL, ";", &save))
 		st = option(s, w, err);
 	free(copy);
@@ -117,7 +122,7 @@ static uint32_t process_of(const struct laplace *s, uint64_t task)
 {
 	const uint64_t *at = pm_map_get(&s->of, task);
 
-	return at ? (uint32_t)(*at >> 1) : 0;
+	return at ? (uint32_t)(*at >> 1) : KERNEL_THREADS;
 }
 
 static void own_space(struct laplace *s, uint64_t task)
@@ -164,7 +169,7 @@ static void event(struct laplace *s, const struct pm_rare *r)
 		break;
 	case PM_KERNEL_EXEC:
 		k = process_of(s, r->arg[0]);
-		if (k && r->name)
+		if (k >= FIRST && r->name)
 			snprintf(s->p[k].name, sizeof s->p[k].name, "%s", r->name);
 		break;
 	}
@@ -322,7 +327,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_begin(r, "laplace");
 	pm_result_u64(r, "user", sum[0], "references");
 	pm_result_u64(r, "kernel", sum[1], "references");
-	pm_result_u64(r, "processes", s->n - 1, "processes");
+	pm_result_u64(r, "processes", s->n - FIRST, "processes");
 	pm_result_u64(r, "schedules", s->events[PM_KERNEL_SCHEDULE], "events");
 	pm_result_u64(r, "forks", s->events[PM_KERNEL_FORK], "events");
 	pm_result_u64(r, "exits", s->events[PM_KERNEL_EXIT], "events");

@@ -53,12 +53,12 @@ $ pugmark laplace --kernel 80000000 --windows 1000 --rows 4 n.ref n.kev
 >   l1d misses        0.3184
 >
 > laplace by process  (by pid)
->   pid            name  user fetches  user loads  user stores  kernel fetches
->     0  kernel threads             0           0            0         179,182
->     1            user       417,967      49,168       24,594          71,452
->     2            user        51,156       3,022        9,016           8,742
->     3            user         9,650       1,564           42          25,550
->   ... and 2 more, 4 columns: kernel loads, kernel stores, switches, pages
+>   pid  name  user fetches  user loads  user stores  kernel fetches  kernel loads
+>     0  boot             0           0            0         179,182        25,652
+>     1  user       417,967      49,168       24,594          71,452        16,525
+>     2  user        51,156       3,022        9,016           8,742         2,389
+>     3  user         9,650       1,564           42          25,550         4,228
+>   ... and 2 more, 3 columns: kernel stores, switches, pages
 >
 > laplace sharing
 >   processes  pages  references

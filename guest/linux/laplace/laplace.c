@@ -786,6 +786,18 @@ static int put_in(void)
 	return 0;
 }
 
+/* A process that was there before: which image it runs. */
+static void runs(const struct task_struct *t)
+{
+	const struct file *f = rcu_access_pointer(t->mm->exe_file);
+	struct inode *i;
+
+	if (!f)
+		return;
+	i = file_inode(f);
+	emit('X', 0, t->comm, ARGS(t->tgid, i->i_ino, major_of(i), minor_of(i)));
+}
+
 /* What there is, between two instructions of everybody else. */
 static void begin(void)
 {
@@ -801,6 +813,7 @@ static void begin(void)
 			describe_range(t->mm, 0, TASK_SIZE);
 			if (find_space(t->mm))
 				find_space(t->mm)->forked = true;
+			runs(t);
 		}
 	}
 	if (current->active_mm)
