@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analyse/sims.h"
+#include "base/elapsed.h"
 #include "base/result.h"
 #include "cli/manners.h"
 #include "cli/progress.h"
@@ -206,7 +206,7 @@ static void tell(void *arg, const struct sweep_progress *p)
 		pm_report_number(p->jobs, b), (unsigned long long)p->failed, p->running, rate);
 	if (rate > 0 && seen < p->jobs)
 		fprintf(stderr, ", %s to go",
-			sweep_time_text((double)(p->jobs - seen) / rate, left));
+			pm_time_text((double)(p->jobs - seen) / rate, left));
 	fflush(stderr);
 }
 
@@ -232,7 +232,7 @@ static int end_of_run(struct open_sweep *s, const struct sweep_launch *l)
 		printf("%s: %s computed, %s failed, %s there before, in %s\n", s->d.path,
 		       plural(p->computed, "result", a), pm_report_number(p->failed, b),
 		       plural(p->jobs - p->computed - p->failed, "result", c),
-		       sweep_time_text(p->seconds, e));
+		       pm_time_text(p->seconds, e));
 	return stopped ? 128 + (int)stopped : p->failed ? 3 : 0;
 }
 

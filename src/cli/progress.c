@@ -2,37 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/elapsed.h"
 #include "cli/manners.h"
 #include "cli/progress.h"
 #include "trace/format.h"
 
 #define FIRST	1.0			/* seconds before anything is shown */
 #define EVERY	0.5
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-/* "1 h 02 min", "3 min 20 s", "7 s": at most 12 letters. */
-static const char *time_text(double s, char text[static 32])
-{
-	unsigned long t = s < 1e8 ? (unsigned long)(s + 0.5) : 100000000;
-
-	if (t >= 3600)
-		snprintf(text, 32, "%lu h %02lu min", t / 3600, t / 60 % 60);
-	else if (t >= 60)
-		snprintf(text, 32, "%lu min %02lu s", t / 60, t % 60);
-	else
-		snprintf(text, 32, "%lu s", t);
-	return text;
-}
 
 /* Less than 80 columns, whatever the numbers are. */
 static void show(struct progress *p, double part, double t)
@@ -44,7 +22,7 @@ static void show(struct progress *p, double part, double t)
 		(double)p->events / took / 1e6);
 	if (part > 0)
 		fprintf(stderr, ", %.0f %%, %s to go", 100 * part,
-			time_text(took * (1 - part) / part, left));
+			pm_time_text(took * (1 - part) / part, left));
 	fflush(stderr);
 	p->shown = t;
 }
@@ -63,7 +41,7 @@ static enum pm_status next(void *self, const struct pm_batch **b, struct pm_err 
 	if (s != PM_OK)
 		return s;
 	p->events += (*b)->n;
-	t = now();
+	t = pm_now();
 	if (is_due(p, t))
 		show(p, pm_trace_part(p->from), t);
 	return s;
@@ -81,7 +59,7 @@ void progress_begin_count(struct progress *p, const char *what)
 {
 	const char *term = getenv("TERM");
 
-	*p = (struct progress){ .what = what, .began = now() };
+	*p = (struct progress){ .what = what, .began = pm_now() };
 	p->on = !manners.quiet && isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb"));
 }
 
@@ -98,7 +76,7 @@ struct pm_source *progress_begin(struct progress *p, struct pm_source *src)
 
 void progress_count(struct progress *p, uint64_t n, double part)
 {
-	double t = now();
+	double t = pm_now();
 
 	p->events = n;
 	if (p->on && is_due(p, t))

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/elapsed.h"
 #include "sweep/sweep_launch.h"
 
 #define KILLS	20			/* of one gang, before somebody should look */
@@ -57,14 +58,6 @@ struct local {
 	double began;
 	struct pm_err *err;
 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static uint64_t number_in(const char *path, const char *name)
 {
@@ -245,7 +238,7 @@ static enum pm_status start(struct local *x, struct worker *w, const struct gang
 			return PM_ERR;
 	}
 	w->it = *it;
-	w->began = now();
+	w->began = pm_now();
 	w->oom = oom_kills();
 	w->output = memfd_create("stderr", MFD_CLOEXEC);
 	memset(w->report, 0, sizeof *w->report);
@@ -359,7 +352,7 @@ static enum pm_status ended(struct local *x, struct worker *w, int status, const
 	to->computed += r->computed;
 	to->failed += r->failed;
 	sweep_dir_log(x->l->d, "gang %lld %.6f %" PRIu64 " %" PRIu64 " %" PRIu64 " %ld %zu %zu %"
-		      PRIu64 " %" PRIu64, (long long)time(NULL), now() - w->began, r->computed,
+		      PRIu64 " %" PRIu64, (long long)time(NULL), pm_now() - w->began, r->computed,
 		      r->failed, r->insns, u->ru_maxrss, w->it.g.trace, w->it.g.region,
 		      w->it.g.from, w->it.g.to);
 	if (WIFEXITED(status))
@@ -451,7 +444,7 @@ static enum pm_status start_some(struct local *x)
 
 static void tell(struct local *x)
 {
-	x->l->progress.seconds = now() - x->began;
+	x->l->progress.seconds = pm_now() - x->began;
 	if (x->l->tell)
 		x->l->tell(x->l->arg, &x->l->progress);
 }
@@ -485,7 +478,7 @@ static enum pm_status work(struct local *x)
 
 enum pm_status sweep_run_local(struct sweep_launch *l, struct pm_err *err)
 {
-	struct local x = { .l = l, .began = now(), .total = memory_there(), .err = err };
+	struct local x = { .l = l, .began = pm_now(), .total = memory_there(), .err = err };
 	sigset_t child, old;
 	enum pm_status s;
 

@@ -2,23 +2,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/elapsed.h"
 #include "base/result.h"
 #include "report/html.h"
 #include "report/out.h"
 #include "sweep/sweep_state.h"
-
-const char *sweep_time_text(double s, char text[static 32])
-{
-	unsigned long t = s < 1e8 ? (unsigned long)(s + 0.5) : 100000000;
-
-	if (t >= 3600)
-		snprintf(text, 32, "%lu h %02lu min", t / 3600, t / 60 % 60);
-	else if (t >= 60)
-		snprintf(text, 32, "%lu min %02lu s", t / 60, t % 60);
-	else
-		snprintf(text, 32, "%lu s", t);
-	return text;
-}
 
 static uint64_t missing(const struct sweep_state *s)
 {
@@ -88,10 +76,10 @@ void sweep_state_text(const struct sweep_state *s, const struct sweep_dir *d,
 	bar(to, s);
 	if (missing(s) && s->rate > 0)
 		pm_buf_printf(to, "  %.1f results/s of late, %s to go\n", s->rate,
-			      sweep_time_text(s->seconds, a));
+			      pm_time_text(s->seconds, a));
 	if (s->gangs)
 		pm_buf_printf(to, "  %s gangs have taken %s of processor time\n",
-			      pm_report_number(s->gangs, a), sweep_time_text(s->cpu, b));
+			      pm_report_number(s->gangs, a), pm_time_text(s->cpu, b));
 	if (s->ncause)
 		pm_buf_printf(to, "Failures by cause\n");
 	for (size_t i = 0; i < s->ncause && i < rows; i++) {
@@ -133,7 +121,7 @@ enum pm_status sweep_state_html(const struct sweep_state *s, const struct sweep_
 	pm_html_card(&h, "Missing", pm_report_number(missing(s), a),
 		     s->working ? "somebody is working" : NULL);
 	if (missing(s) && s->rate > 0)
-		pm_html_card(&h, "To go", sweep_time_text(s->seconds, a), "at the present rate");
+		pm_html_card(&h, "To go", pm_time_text(s->seconds, a), "at the present rate");
 	pm_html_cards_end(&h);
 	if (s->ncause) {
 		pm_html_section(&h, "Failures by cause", NULL);

@@ -42,7 +42,5 @@ void sweep_state_text(const struct sweep_state *s, const struct sweep_dir *d,
 		      const struct sweep_plan *p, size_t rows, struct pm_buf *to);
 enum pm_status sweep_state_html(const struct sweep_state *s, const struct sweep_dir *d,
 				const struct sweep_plan *p, const char *path, struct pm_err *err);
-/* "1 h 02 min", "3 min 20 s", "7 s" */
-const char *sweep_time_text(double seconds, char text[static 32]);
 
 #endif

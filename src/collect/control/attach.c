@@ -248,12 +248,12 @@ static void first_answer(struct session *s, struct proc *p, const struct running
 static bool begin_first(struct session *s, const struct running *t)
 {
 	const struct rt_block *b = session_block(s, t->block);
-	const double end = session_now() + BEGIN_MAX;
+	const double end = pm_now() + BEGIN_MAX;
 
 	if (ptrace(PTRACE_DETACH, t->tid, 0, 0))
 		return false;
 	while (__atomic_load_n(&b->state, __ATOMIC_ACQUIRE) != BLK_LIVE) {
-		if (session_now() > end || (kill(t->tid, 0) && errno == ESRCH))
+		if (pm_now() > end || (kill(t->tid, 0) && errno == ESRCH))
 			return false;
 		usleep(50);
 	}

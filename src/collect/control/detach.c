@@ -317,17 +317,17 @@ static enum hold_result hold_unready(struct departure *d)
 
 static bool all_ready(struct departure *d)
 {
-	const double end = session_now() + READY_MAX;
+	const double end = pm_now() + READY_MAX;
 
 	add_new_threads(d, 0);
 	for (;;) {
 		const size_t n = d->held.n, left = look_once(d);
-		const double until = session_now() + 0.001;
+		const double until = pm_now() + 0.001;
 
 		if (left) {
 			do
 				requests_answer(d->s);
-			while (session_now() < until);
+			while (pm_now() < until);
 			if (hold_unready(d) != HELD)
 				return false;
 		}
@@ -336,7 +336,7 @@ static bool all_ready(struct departure *d)
 		add_new_threads(d, n < d->held.n ? n : d->held.n);
 		if (!left && d->held.n == n)
 			return true;
-		if (session_now() > end)
+		if (pm_now() > end)
 			return false;
 	}
 }

@@ -30,7 +30,7 @@ struct proc *proc_prepare(struct session *s, bool i386, uint32_t *bi)
 	p->user.space = space_new(&s->spaces, i386);
 	p->user.nthread = 1;
 	if (i386 && s->spaces.ni386 == 1)
-		s->sampled = session_now();
+		s->sampled = pm_now();
 	if (p->user.space)
 		return p;
 	proc_discard(s, p, *bi);

@@ -98,7 +98,7 @@ static double used_time(uint32_t pid)
 
 void gather_sample(struct session *s)
 {
-	const double gap = session_now() - s->sampled;
+	const double gap = pm_now() - s->sampled;
 
 	for (size_t i = 0; i < s->nproc; i++) {
 		struct proc *p = s->proc[i];
@@ -120,7 +120,7 @@ void gather_sample(struct session *s)
 			if (p->thread[k].live)
 				sample(s, sp, &p->thread[k]);
 	}
-	s->sampled = session_now();
+	s->sampled = pm_now();
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

@@ -318,9 +318,9 @@ static void hurry(struct proc *p, const struct rt_block *b)
 
 	if (!b->deferred || b->nlogged != p->log.nlogged || p->log.since <= 0) {
 		p->log.nlogged = b->nlogged;
-		p->log.since = session_now();
-	} else if (session_now() > p->log.since + PATIENCE) {
-		p->log.since = session_now();
+		p->log.since = pm_now();
+	} else if (pm_now() > p->log.since + PATIENCE) {
+		p->log.since = pm_now();
 		info.si_pid = getpid();
 		info.si_int = RT_LOG_GIVE_UP;
 		syscall(SYS_rt_tgsigqueueinfo, p->pid, p->pid, SIGTRAP, &info);

@@ -111,7 +111,7 @@ static bool wait_until(pid_t tid, int *status, double end)
 
 		if (got == tid || (got < 0 && errno != EINTR))
 			return got == tid;
-		if (session_now() > end)
+		if (pm_now() > end)
 			return false;
 		if (i < 200)
 			sched_yield();
@@ -136,12 +136,12 @@ static void as_without_ptrace(pid_t tid)
 /* It has been interrupted: to its stop. Signals on the way are its own. */
 static enum hold_result to_stop(pid_t tid)
 {
-	const double end = session_now() + HOLD_MAX;
+	const double end = pm_now() + HOLD_MAX;
 	int status;
 
 	for (;;) {
 		if (!wait_until(tid, &status, end))
-			return session_now() > end ? HOLD_BUSY : HOLD_GONE;
+			return pm_now() > end ? HOLD_BUSY : HOLD_GONE;
 		if (!WIFSTOPPED(status))
 			return HOLD_GONE;
 		as_without_ptrace(tid);
@@ -240,7 +240,7 @@ void hold_release(struct held *h)
 		if (ptrace(PTRACE_DETACH, h->tid[i], 0, 0) && errno == ESRCH) {
 			int status;		/* it never stopped: it has to, to be let go */
 
-			if (wait_until(h->tid[i], &status, session_now() + HOLD_MAX))
+			if (wait_until(h->tid[i], &status, pm_now() + HOLD_MAX))
 				ptrace(PTRACE_DETACH, h->tid[i], 0, 0);
 		}
 	free(h->tid);

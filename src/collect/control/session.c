@@ -135,8 +135,8 @@ static void pass_signal(struct session *s, bool *asked, double *since)
 	if (!*asked || !s->kept_waiting)
 		*since = 0;
 	else if (!*since)
-		*since = session_now();
-	else if (session_now() > *since + STUCK && !s->root_done && s->root)
+		*since = pm_now();
+	else if (pm_now() > *since + STUCK && !s->root_done && s->root)
 		kill(s->root, SIGKILL);
 }
 
@@ -146,15 +146,15 @@ static void detach_in_time(struct session *s)
 	const double after = s->opts->detach_after;
 	double begun;
 
-	if (after > 0 && !s->detached && session_now() > s->begun + after)
+	if (after > 0 && !s->detached && pm_now() > s->begun + after)
 		s->detaching = true;
 	if (!s->detaching || s->detached)
 		return;
-	begun = session_now();
+	begun = pm_now();
 	s->detached = detach(s);
 	if (s->opts->stat)
 		s->opts->stat(s->detached ? "detach us" : "detach later us",
-			      (uint64_t)((session_now() - begun) * 1e6));
+			      (uint64_t)((pm_now() - begun) * 1e6));
 }
 
 #define GRACE 1.0	/* seconds that children may outlive the program before they are let go */
@@ -171,7 +171,7 @@ static void loop(struct session *s)
 		bool busy;
 
 		s->head->beat++;
-		if (s->spaces.ni386 && !s->tracer && session_now() > s->sampled + GATHER_EVERY)
+		if (s->spaces.ni386 && !s->tracer && pm_now() > s->sampled + GATHER_EVERY)
 			gather_sample(s);
 		busy = requests_answer(s);
 		if (s->spaces.released) {
@@ -194,8 +194,8 @@ static void loop(struct session *s)
 			if (!session_running(s))
 				return;
 			if (!end)
-				end = session_now() + GRACE;
-			else if (session_now() > end)
+				end = pm_now() + GRACE;
+			else if (pm_now() > end)
 				return;
 		}
 		sleep_on_doorbell(s, seen);
@@ -225,7 +225,7 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	if (s->opts->follow_only && !c->nprocess && trace_status == PM_OK)
 		trace_status = pm_fail_file(err, "--follow-only: no program that ran matches '%s'",
 					    s->opts->follow_only);
-	c->wall_s = session_now() - start;
+	c->wall_s = pm_now() - start;
 	cache_close(&s->spaces);
 	getrusage(RUSAGE_SELF, &self);
 	getrusage(RUSAGE_CHILDREN, &kids);
@@ -317,7 +317,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	/* What comes while the program is launched waits: it is the program's. That has the
 	 * dispositions that were here before, so no handler of ours is set yet. */
 	wake_hold_signals(&s.signals, s.head);
-	start = s.begun = session_now();
+	start = s.begun = pm_now();
 	record_open(&s);
 	if ((o->pid ? attach : o->replay ? replay_launch : launch)(&s, err) != PM_OK) {
 		close_unused(&s);
@@ -326,8 +326,8 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	}
 	wake_pass_signals(&s.signals);
 	if (o->pid && o->stat)
-		o->stat("attach us", (uint64_t)((session_now() - s.begun) * 1e6));
-	s.begun = session_now();
+		o->stat("attach us", (uint64_t)((pm_now() - s.begun) * 1e6));
+	s.begun = pm_now();
 	if (o->pid)
 		wake_program_over();	/* keys are for us: the program has its own terminal */
 	loop(&s);

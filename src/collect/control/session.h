@@ -39,8 +39,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/user.h>
-#include <time.h>
 
+#include "base/elapsed.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/proc_maps.h"
@@ -188,14 +188,6 @@ static inline struct rt_block *session_block(struct session *s, uint32_t i)
 static inline void session_path(const struct session *s, char path[64], int fd)
 {
 	snprintf(path, 64, "/proc/%s/fd/%d", s->pid_text, fd);
-}
-
-static inline double session_now(void)		/* seconds since whenever */
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- gather.c: from counters to results ------------------------------------------------------ */
