@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -386,11 +385,9 @@ static void restore_thread(struct departure *d, const struct leaving *l)
 static void restore_handlers(struct departure *d, const struct leaving *l)
 {
 	const uint64_t hand = session_block(d->s, l->block)->sighand;
-	struct iovec to, from = { (void *)(hand + RT_SIGHAND_OURS), 8 };
 	uint64_t ours = 0;
 
-	to = (struct iovec){ &ours, 8 };
-	if (process_vm_readv(l->tid, &to, 1, &from, 1, 0) != 8)
+	if (!peek_read(l->tid, &ours, hand + RT_SIGHAND_OURS, 8))
 		return;
 	for (unsigned sig = 1; sig < 65; sig++)
 		if (ours >> (sig - 1) & 1)
@@ -464,9 +461,7 @@ static void restore_process(struct departure *d)
 
 static bool read_places(struct departure *d)
 {
-	struct iovec to = { &d->at, sizeof d->at }, from = { (void *)RT_PLACES, sizeof d->at };
-
-	return process_vm_readv(d->held.pid, &to, 1, &from, 1, 0) == sizeof d->at;
+	return peek_read(d->held.pid, &d->at, RT_PLACES, sizeof d->at);
 }
 
 /* Somebody borrows its memory, until it executes a program. */

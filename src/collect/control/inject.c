@@ -203,11 +203,10 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 	const uint64_t at = regs->rip & ~4095ull;
 	struct user_regs_struct r = *regs;
 	uint8_t saved[sizeof map_code];
-	struct iovec to = { saved, sizeof saved }, from = { (void *)at, sizeof saved };
 	bool stopped = false, ok;
 	int status;
 
-	if (process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof saved ||
+	if (!peek_read(pid, saved, at, sizeof saved) ||
 	    !poke(pid, at, map_code, sizeof map_code))
 		return false;
 	r.rip = at;
@@ -279,10 +278,8 @@ static bool write_mem(pid_t pid, uint64_t to, const void *from, size_t n)
 
 static bool read_word(pid_t pid, uint64_t at, unsigned size, uint64_t *to)
 {
-	struct iovec l = { to, size }, r = { (void *)at, size };
-
 	*to = 0;
-	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)size;
+	return peek_read(pid, to, at, size);
 }
 
 static bool close64(const struct injected *t, uint32_t fd)
@@ -330,7 +327,7 @@ static bool send_files(struct session *s, const struct injected *t, uint64_t at,
 {
 	const int files[3] = { s->rt_fd[0], s->spaces.code_fd, s->data_fd };
 	struct letter l = { 0 };
-	struct iovec io = { &l.byte, 1 }, got = { &l, sizeof l }, there = { (void *)at, sizeof l };
+	struct iovec io = { &l.byte, 1 };
 	struct msghdr out = { .msg_iov = &io,
 			      .msg_iovlen = 1,
 			      .msg_control = l.control,
@@ -362,7 +359,7 @@ static bool send_files(struct session *s, const struct injected *t, uint64_t at,
 		    (const uint64_t[6]){ pair >> 32, at + offsetof(struct letter, head),
 					 MSG_CMSG_CLOEXEC },
 		    &ret) &&
-	     ret == 1 && process_vm_readv(t->pid, &got, 1, &there, 1, 0) == sizeof l &&
+	     ret == 1 && peek_read(t->pid, &l, at, sizeof l) &&
 	     c->cmsg_len == CMSG_LEN(sizeof files);
 	memcpy(fd, CMSG_DATA(c), sizeof files);
 	close(ours);

@@ -34,6 +34,13 @@ ssize_t session_read(struct session *s, void *to, uint64_t at, size_t n)
 	return read_of(s, s->asking_tid, to, at, n);
 }
 
+bool peek_read(pid_t pid, void *to, uint64_t at, size_t n)
+{
+	struct iovec here = { to, n }, there = { (void *)(uintptr_t)at, n };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
+}
+
 enum peek_owner peek_is_ours(const struct session *s, uint32_t pid, bool i386)
 {
 	struct rt_session head;
@@ -63,7 +70,7 @@ bool session_read_maps(struct session *s, struct maps *m)
 
 bool peek_status(const char *dir, struct peek_status *st)
 {
-	unsigned long long own = 0, shared = 0, caught = 0;
+	unsigned long long own = 0, shared = 0, caught = 0, ignored = 0;
 	char path[96], line[256];
 	const char *last;
 	FILE *f;
@@ -78,6 +85,7 @@ bool peek_status(const char *dir, struct peek_status *st)
 		sscanf(line, "TracerPid: %u", &st->tracer);
 		sscanf(line, "SigPnd: %llx", &own);
 		sscanf(line, "ShdPnd: %llx", &shared);
+		sscanf(line, "SigIgn: %llx", &ignored);
 		sscanf(line, "SigCgt: %llx", &caught);
 		if (strncmp(line, "NSpid:", 6))
 			continue;
@@ -88,6 +96,7 @@ bool peek_status(const char *dir, struct peek_status *st)
 	fclose(f);
 	st->pending = own | shared;
 	st->caught = caught;
+	st->ignored = ignored;
 	return true;
 }
 

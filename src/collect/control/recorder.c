@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "collect/control/recorder.h"
@@ -135,34 +134,33 @@ struct beginning {
 	struct rec_map *map;
 	struct rec_part *part;
 	size_t nmap, cap_map, npart, cap_part;
+	struct pm_buf bytes;		/* of the parts, one behind the other */
 	struct pm_arena mem;
 };
-
-static bool read_mem(pid_t pid, uint64_t at, void *to, size_t n)
-{
-	struct iovec l = { to, n }, r = { (void *)(uintptr_t)at, n };
-
-	return process_vm_readv(pid, &l, 1, &r, 1, 0) == (ssize_t)n;
-}
 
 /* The page at @at is not what a new mapping has there: @p. */
 static void add_page(struct beginning *b, uint64_t at, const uint8_t *p)
 {
 	struct rec_part *last = b->npart ? &b->part[b->npart - 1] : NULL;
-	uint8_t *copy;
 
+	pm_buf_add(&b->bytes, p, PAGE);
 	if (last && last->at + last->n == at && last->at >= b->map[b->nmap - 1].lo) {
-		copy = pm_arena_alloc(&b->mem, last->n + PAGE);
-		memcpy(copy, last->p, last->n);
-		memcpy(copy + last->n, p, PAGE);
-		last->p = copy;
 		last->n += PAGE;
 		return;
 	}
-	copy = pm_arena_alloc(&b->mem, PAGE);
-	memcpy(copy, p, PAGE);
 	pm_grow(b->part, b->npart, b->cap_part);
-	b->part[b->npart++] = (struct rec_part){ at, PAGE, copy };
+	b->part[b->npart++] = (struct rec_part){ .at = at, .n = PAGE };
+}
+
+/* All of them are there: where each lies stays now. */
+static void place_parts(struct beginning *b)
+{
+	const uint8_t *p = b->bytes.p;
+
+	for (size_t i = 0; i < b->npart; i++) {
+		b->part[i].p = p;
+		p += b->part[i].n;
+	}
 }
 
 /* Contents of private memory, where they are not those of the file or 0. */
@@ -173,7 +171,7 @@ static void add_contents(struct beginning *b, const struct mapping *x, int fd)
 	for (uint64_t at = x->lo; at < x->hi; at += PAGE) {
 		ssize_t got = 0;
 
-		if (!read_mem(b->pid, at, now, PAGE))
+		if (!peek_read(b->pid, now, at, PAGE))
 			continue;
 		if (fd >= 0)
 			got = pread(fd, was, PAGE, (off_t)(x->off + (at - x->lo)));
@@ -240,21 +238,6 @@ static const char *const *read_argv(pid_t pid, struct pm_arena *mem)
 	return argv;
 }
 
-static uint64_t read_ignored(pid_t pid)
-{
-	unsigned long long ignored = 0;
-	char path[64], line[256];
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f))
-		sscanf(line, "SigIgn: %llx", &ignored);
-	if (f)
-		fclose(f);
-	return ignored;
-}
-
 bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct user_regs_struct *regs,
 		  uint64_t mask, char *why, size_t n)
 {
@@ -262,7 +245,9 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 	struct proc *p = s->proc[s->block_proc[block] - 1];
 	struct rec_start start = { .pid = (uint32_t)pid, .parent = p->parent, .sp = regs->rsp,
 				   .pc = regs->rip, .rax = regs->rax, .rdx = regs->rdx,
-				   .mask = mask, .ignored = read_ignored(pid), .from = p->from };
+				   .mask = mask, .from = p->from };
+	struct peek_status st;
+	char dir[32];
 	struct maps all = { 0 };
 	bool ok;
 
@@ -270,6 +255,8 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 		session_block(s, block)->logged = RT_LOG_OVER;
 		return true;
 	}
+	snprintf(dir, sizeof dir, "/proc/%d", pid);
+	peek_status(dir, &st);
 	ok = maps_read(pid, &all);
 	for (size_t i = 0; ok && i < all.n; i++) {
 		if (is_kernels(&all.v[i]))
@@ -279,6 +266,8 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 			snprintf(why, n, "'%s' is mapped, and cannot be read", all.v[i].path);
 	}
 	if (ok) {
+		place_parts(&b);
+		start.ignored = st.ignored;
 		start.program = p->user.program ? p->user.program : "?";
 		start.argv = read_argv(pid, &b.mem);
 		start.map = b.map;
@@ -292,6 +281,7 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 	maps_release(&all);
 	free(b.map);
 	free(b.part);
+	pm_buf_release(&b.bytes);
 	pm_arena_release(&b.mem);
 	return ok;
 }

@@ -250,13 +250,15 @@ bool session_read_maps(struct session *s, struct maps *m);
  * over. */
 enum peek_owner { PEEK_OURS, PEEK_FOREIGN, PEEK_CLOSED };
 enum peek_owner peek_is_ours(const struct session *s, uint32_t pid, bool i386);
+/* @n bytes at @at of a process that may be ptraced; false: not all of them. */
+bool peek_read(pid_t pid, void *to, uint64_t at, size_t n);
 bool peek_is_thread(uint32_t pid, uint32_t tid);	/* @tid is one of process @pid */
 /* What /proc tells of a process or thread; what it does not tell is 0. */
 struct peek_status {
 	uint32_t parent, tracer;
 	uint32_t inner;			/* its number in its own PID namespace */
 	bool apart;			/* ... which is not ours */
-	uint64_t pending, caught;	/* signals: bit n - 1 */
+	uint64_t pending, caught, ignored;	/* signals: bit n - 1 */
 };
 /* @dir: "/proc/12", "/proc/12/task/13". False: there is no such process. */
 bool peek_status(const char *dir, struct peek_status *st);
