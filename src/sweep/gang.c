@@ -76,8 +76,8 @@ static struct pm_result *result_begin(const struct sweep_plan *p, const struct s
 	return r;
 }
 
-static enum pm_status put(struct sweep_dir *d, const char *key, struct pm_result *r, bool failed,
-			  struct pm_err *err)
+static enum pm_status write_result(struct sweep_dir *d, const char *key, struct pm_result *r,
+				   bool failed, struct pm_err *err)
 {
 	struct pm_buf b = { 0 };
 	enum pm_status s;
@@ -106,7 +106,7 @@ static enum pm_status put_failure(struct sweep_dir *d, const struct sweep_plan *
 	pm_result_u64(r, "last_instruction", f->insns, "instructions");
 	pm_result_u64(r, "last_chunk", f->chunks, "chunks");
 	pm_result_end(r);
-	return put(d, key, r, true, err);
+	return write_result(d, key, r, true, err);
 }
 
 static enum pm_status fail_job(struct gang_run *w, struct gang_job *j, const char *cause,
@@ -318,7 +318,7 @@ static enum pm_status put_all(struct gang_run *w, struct pm_err *err)
 			continue;
 		}
 		pm_result_end(j->r);
-		if (put(w->d, j->key, j->r, false, err) != PM_OK)
+		if (write_result(w->d, j->key, j->r, false, err) != PM_OK)
 			return PM_ERR;
 		j->r = NULL;
 		w->report->computed++;

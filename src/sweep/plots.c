@@ -142,7 +142,7 @@ static double cost_of(const struct plots *p, const struct sweep_row *r)
 	return sum;
 }
 
-static enum pm_status take(void *to, const struct sweep_row *r, struct pm_err *err)
+static enum pm_status add_row(void *to, const struct sweep_row *r, struct pm_err *err)
 {
 	struct plots *p = to;
 	size_t c = (size_t)(r->job.config - p->sim->first), at;
@@ -241,7 +241,7 @@ static double geometric_mean(const struct plots *p, size_t c)
 
 static enum pm_status compute(struct plots *p, struct pm_err *err)
 {
-	if (sweep_table_each(p->t, take, p, err) != PM_OK || find_baseline(p, err) != PM_OK)
+	if (sweep_table_each(p->t, add_row, p, err) != PM_OK || find_baseline(p, err) != PM_OK)
 		return PM_ERR;
 	for (size_t c = 0; c < p->n; c++) {
 		double sum = 0;

@@ -40,7 +40,7 @@ static long call6(long n, long a, long b, long c, long d, long e, long f)
 static char line[256];
 static unsigned nline;
 
-static void put(const char *s)
+static void print(const char *s)
 {
 	while (*s && nline < sizeof line)
 		line[nline++] = *s++;
@@ -56,8 +56,8 @@ static void number(u32 v)
 		digits[--i] = "0123456789abcdef"[v & 15];
 		v >>= 4;
 	} while (v);
-	put(" ");
-	put(digits + i);
+	print(" ");
+	print(digits + i);
 }
 
 static void flush(void)
@@ -72,23 +72,23 @@ static void must(const char *tag, const char *fields, u32 a, u32 b, u32 c, u32 d
 	u32 v[] = { a, b, c, d, e };
 	int i = 0;
 
-	put("EVENT ");
-	put(tag);
+	print("EVENT ");
+	print(tag);
 	for (; *fields; fields++) {
 		if (*fields == '*')
-			put(" *");
+			print(" *");
 		else
 			number(v[i++]);
 	}
-	put(*tag == 'M' ? " provoke.tmp\n" : "\n");
+	print(*tag == 'M' ? " provoke.tmp\n" : "\n");
 	flush();
 }
 
 static void die(const char *what)
 {
-	put("provoke: failed: ");
-	put(what);
-	put("\n");
+	print("provoke: failed: ");
+	print(what);
+	print("\n");
 	flush();
 	call(EXIT, 1, 0, 0, 0);
 }
@@ -181,9 +181,9 @@ static void names(void)
 	struct { unsigned short family; char path[20]; } at = { 1, "/tmp/provoke.sock" };
 	int fd = (int)ok(call(OPEN, name, RDWR | CREAT | TRUNC, 0600, 0), "open"), s;
 
-	put("EVENT (");
+	print("EVENT (");
 	number(pid);
-	put(" * * * 0 f provoke.tmp\n");
+	print(" * * * 0 f provoke.tmp\n");
 	flush();
 	for (int i = 0; i < 4; i++)
 		ok(call(WRITE, fd, (const void *)page, PAGE, 0), "write");
@@ -231,9 +231,9 @@ static void processes(char **argv)
 		die("execve");
 	}
 	call(WAITPID, child, &status, 0, 0);
-	put("EVENT X");
+	print("EVENT X");
 	number((u32)child);
-	put(" * * * provoke\n");
+	print(" * * * provoke\n");
 	flush();
 	must("T", "n**", (u32)child, 0, 0, 0, 0);
 	must("u", "*", 0, 0, 0, 0, 0);
@@ -280,12 +280,12 @@ static void get(const char *file)
 
 static void say(const char *what, const char *v)
 {
-	put("COUNT ");
-	put(what);
-	put(" ");
+	print("COUNT ");
+	print(what);
+	print(" ");
 	while (*v >= '0' && *v <= '9' && nline < sizeof line)
 		line[nline++] = *v++;
-	put("\n");
+	print("\n");
 }
 
 static void counts(void)

@@ -86,7 +86,7 @@ bool guest_kernel_store(struct guest_kernel *k, uint32_t off, uint32_t v)
 	return false;
 }
 
-static void put(struct guest_kernel *k, uint64_t time)
+static void add_event(struct guest_kernel *k, uint64_t time)
 {
 	struct pm_rare *r;
 	const char *name;
@@ -121,7 +121,7 @@ void guest_kernel_pass(struct guest_kernel *k, struct machine_tracer *t, struct 
 		return;
 	k->event = false;
 	if (k->out)
-		put(k, cpu_ticks(c) + c->idle);
+		add_event(k, cpu_ticks(c) + c->idle);
 	if (t && k->out) {
 		k->now.name = k->name;
 		tracer_kernel(t, c, &k->now, k->type);

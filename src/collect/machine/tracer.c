@@ -118,7 +118,7 @@ static void flush(void *ctx, struct cpu_trace *ct)
 	t->nrare = 0;
 }
 
-static void put(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
+static void add_event(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
 {
 	if (!c->trace.on)
 		return;
@@ -129,7 +129,7 @@ static void put(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
 
 static void space(struct machine_tracer *t, struct cpu *c, uint64_t value)
 {
-	put(t, c, (struct pm_event){ .kind = PM_EV_SWITCH, .id = PM_NONE, .value = value });
+	add_event(t, c, (struct pm_event){ .kind = PM_EV_SWITCH, .id = PM_NONE, .value = value });
 }
 
 struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c,
@@ -182,15 +182,15 @@ void tracer_time(struct machine_tracer *t, struct cpu *c)
 {
 	if (!t->cfg.times)
 		return;
-	put(t, c, (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE,
-				     .value = cpu_ticks(c) + c->idle });
+	add_event(t, c, (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE,
+					   .value = cpu_ticks(c) + c->idle });
 }
 
 void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
 {
 	tracer_time(t, c);
-	put(t, c,
-	    (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc, .value = code });
+	add_event(t, c, (struct pm_event){ .kind = PM_EV_INTERRUPT, .id = PM_NONE, .addr = pc,
+					   .value = code });
 }
 
 void tracer_space(struct machine_tracer *t, struct cpu *c, unsigned asid)
@@ -220,8 +220,8 @@ void tracer_kernel(struct machine_tracer *t, struct cpu *c, const struct pm_rare
 	*to = *r;
 	to->name = t->name[t->nrare];
 	snprintf(t->name[t->nrare], NAME, "%s", r->name ? r->name : "");
-	put(t, c, (struct pm_event){ .kind = PM_EV_KERNEL, .flags = type,
-				     .id = (uint32_t)t->nrare++ });
+	add_event(t, c, (struct pm_event){ .kind = PM_EV_KERNEL, .flags = type,
+					   .id = (uint32_t)t->nrare++ });
 }
 
 enum pm_status tracer_finish(struct machine_tracer *t, struct cpu *c, struct pm_err *err)
