@@ -254,7 +254,7 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 }
 
 /* What `run` and `replay` do with what is executed. */
-#define WHAT_OPTIONS(o, f, t) \
+#define WHAT_OPTIONS(f, t) \
 		OPT_HEAD("what to trace (default: a profile, how often each block ran)"), \
 		OPT_FLAG(0, "branch", &(t).branch, "blocks in order, and so every branch"), \
 		OPT_OPTSTR(0, "cache", &(t).cache, "LINE", \
@@ -318,6 +318,12 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 			"delete the oldest beyond SIZE (default: 1G)"), \
 		OPT_FLAG(0, "no-cache", &(o).no_cache, "neither use nor keep translations")
 
+static void set_cache_limit(struct pm_run_opts *o, const char *size)
+{
+	if (size && !pm_parse_size(size, &o->cache_limit))
+		pm_opt_usage(used_help, "--cache-limit expects a size, not '%s'", size);
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { .cache_limit = 1ull << 30,
@@ -327,7 +333,7 @@ int cmd_run(int argc, char **argv)
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
 	const char *cache_limit = NULL, *pid = NULL, *after = NULL;
 	const struct pm_opt opts[] = {
-		WHAT_OPTIONS(o, f, t),
+		WHAT_OPTIONS(f, t),
 		OPT_HEAD("the run"),
 		OPT_STR('p', "pid", &pid, "PID", "trace this running process, all its threads"),
 		OPT_STR(0, "detach-after", &after, "SECONDS",
@@ -350,8 +356,7 @@ int cmd_run(int argc, char **argv)
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
 		argv = NULL;
 	choose_process(argv, pid, after, &o);
-	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
-		pm_opt_usage(used_help, "--cache-limit expects a size, not '%s'", cache_limit);
+	set_cache_limit(&o, cache_limit);
 	return run_wanted(&t, &o, &f);
 }
 
@@ -365,7 +370,7 @@ int cmd_replay(int argc, char **argv)
 	const char *cache_limit = NULL;
 	bool silent = false;
 	const struct pm_opt opts[] = {
-		WHAT_OPTIONS(o, f, t),
+		WHAT_OPTIONS(f, t),
 		OPT_HEAD("the replay"),
 		OPT_FLAG(0, "no-output", &silent, "do not show what the program wrote"),
 		OPT_FLAG(0, "strict-flags", &o.strict_flags,
@@ -380,8 +385,7 @@ int cmd_replay(int argc, char **argv)
 	pm_guard_last(PM_GUARD_COMMAND, run_say_death, NULL);
 	if (pm_opt_parse(argc, argv, opts, used_help, false) != 1)
 		pm_opt_usage(used_help, "expected one recording");
-	if (cache_limit && !pm_parse_size(cache_limit, &o.cache_limit))
-		pm_opt_usage(used_help, "--cache-limit expects a size, not '%s'", cache_limit);
+	set_cache_limit(&o, cache_limit);
 	o.echo = !silent;
 	t.silent = silent;
 	if (rec_open(argv[0], &o.replay, &err) != PM_OK)
