@@ -2,6 +2,7 @@
 /* replayed.c - a recording in place of a trace: it is replayed, and what comes out is read */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -9,10 +10,13 @@
 #include "cli/replayed.h"
 #include "collect/record/recording.h"
 
+/* Only an ordinary file is: opening a FIFO would take its writer away from whoever reads it. */
 static bool is_recording(const char *path)
 {
 	uint8_t head[8];
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	const int fd = !stat(path, &st) && S_ISREG(st.st_mode) ?
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 	const bool is = fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head &&
 			rec_is(head, sizeof head);
 

@@ -68,6 +68,8 @@ $ rm ex; pugmark idtinfo ex
 # a FIFO is followed
 $ mkfifo br.otr; cat br.trc >br.otr & pugmark vtrace br | wc -l; wait
 > 4
+# ... and opened once: whoever opens and closes it first takes the writer away, in some of these
+$ for i in $(seq 40); do cat br.trc >br.otr & timeout 10 pugmark vtrace br >said || echo "$i: $?"; kill $! 2>/dev/null; wait; done
 # called by their names
 $ ln -s "$(command -v pugmark)" vcount; ./vcount ex | head -n 1
 > instructions: 12,884,901,900 instructions
