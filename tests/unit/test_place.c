@@ -12,6 +12,7 @@
 
 #include "collect/space/space_internal.h"
 #include "collect/translate/reach.h"
+#include "collect/translate/translate_internal.h"
 
 #define MIB	(1ull << 20)
 #define TEXT	0x7f0000000000ull
@@ -35,6 +36,13 @@ static bool good_place(const struct space *sp, const struct maps *m, uint64_t lo
 
 	if (back != (int32_t)back || forth != (int32_t)forth)
 		return false;
+	/* the translator accepts that text in each unit there */
+	for (uint64_t unit = at; unit <= at + size; unit += size) {
+		const struct xl_input in = { .place = unit };
+
+		if (!xl_near(&in, lo) || !xl_near(&in, hi))
+			return false;
+	}
 	if (at < RT_SHADOW + RT_SHADOW_SIZE && RT_SHADOW < at + size)
 		return false;
 	for (size_t i = 0; i < m->n; i++)

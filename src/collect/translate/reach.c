@@ -8,7 +8,7 @@
 
 bool xl_reaches(uint64_t lo, uint64_t hi, uint64_t at, uint64_t size)
 {
-	return (int64_t)(at + size - lo) <= INT32_MAX && (int64_t)(hi - at) <= INT32_MAX;
+	return (int64_t)(at + size - lo) < XL_REACH && (int64_t)(hi - at) < XL_REACH;
 }
 
 uint64_t xl_find_place(uint64_t lo, uint64_t hi, uint64_t size, xl_is_free_fn *is_free,

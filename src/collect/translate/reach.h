@@ -9,8 +9,12 @@
 /* Is nothing in [@lo, @hi)? */
 typedef bool xl_is_free_fn(const void *ctx, uint64_t lo, uint64_t hi);
 
-/* Is every byte of [@at, @at + @size) in reach of a displacement to and from all of [@lo, @hi)? The
- * entries of shadows are such displacements. */
+/* The distance that is still in reach of a rel32 in any copy of an instruction, where the distance is
+ * from where its unit begins: a unit is far below 64 MiB. */
+#define XL_REACH	((1ll << 31) - (64ll << 20))
+
+/* Can units anywhere in [@at, @at + @size) be copies of code anywhere in [@lo, @hi)? They address
+ * what they are copies of, and the entries of shadows are such distances, too. */
 bool xl_reaches(uint64_t lo, uint64_t hi, uint64_t at, uint64_t size);
 
 /* A free place for @size bytes of code that reaches all of the text [@lo, @hi), and mostly what

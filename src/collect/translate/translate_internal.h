@@ -8,6 +8,7 @@
 #ifndef PM_TRANSLATE_TRANSLATE_INTERNAL_H
 #define PM_TRANSLATE_TRANSLATE_INTERNAL_H
 
+#include "collect/translate/reach.h"
 #include "collect/translate/translate.h"
 #include "isa/x86/decode.h"
 #include "isa/x86/plan.h"
@@ -186,13 +187,12 @@ struct scratch {
 	bool overflow;			/* one was needed and did not fit */
 };
 
-/* Is @addr within reach of a rel32 from all of a unit at @place? A unit is far below 64 MiB; in
- * 32-bit code everything is. */
+/* Is @addr within reach of a rel32 from all of a unit at @place? In 32-bit code everything is. */
 static inline bool xl_near(const struct xl_input *in, uint64_t addr)
 {
 	int64_t d = (int64_t)(addr - in->place);
 
-	return in->i386 || (d > -(1ll << 31) + (64ll << 20) && d < (1ll << 31) - (64ll << 20));
+	return in->i386 || (d > -XL_REACH && d < XL_REACH);
 }
 
 /* live[i]: before instruction i of @b; live[n]: behind it. */
