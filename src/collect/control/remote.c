@@ -133,22 +133,52 @@ static void as_without_ptrace(pid_t tid)
 	ptrace(PTRACE_SETREGS, tid, 0, &r);
 }
 
-/* It has been interrupted: to its stop. Signals on the way are its own. */
+/* Is a fault of the instruction at which the thread stands on its way to it? A stop may come in
+ * between. */
+static bool has_faulted(pid_t tid)
+{
+	struct __ptrace_peeksiginfo_args from = { .nr = 1 };
+	siginfo_t info;
+
+	for (; ptrace(PTRACE_PEEKSIGINFO, tid, &from, &info) == 1; from.off++)
+		if (info.si_code > 0 &&
+		    (info.si_signo == SIGSEGV || info.si_signo == SIGBUS ||
+		     info.si_signo == SIGILL || info.si_signo == SIGFPE ||
+		     info.si_signo == SIGTRAP))
+			return true;
+	return false;
+}
+
+/* It has been interrupted: to its stop. Signals on the way are its own; but a fault belongs to where
+ * the thread stands, and whoever holds it may move it. So it takes that first. */
 static enum hold_result to_stop(pid_t tid)
 {
 	const double end = pm_now() + HOLD_MAX;
+	bool faulted = false;
 	int status;
 
 	for (;;) {
+		int sig = 0;
+
 		if (!wait_until(tid, &status, end))
 			return pm_now() > end ? HOLD_BUSY : HOLD_GONE;
 		if (!WIFSTOPPED(status))
 			return HOLD_GONE;
 		as_without_ptrace(tid);
-		if (status >> 16 == PTRACE_EVENT_STOP)
-			return WSTOPSIG(status) == SIGTRAP ? HELD : HOLD_STOPPED;
-		if (ptrace(PTRACE_CONT, tid, 0, WSTOPSIG(status)))
+		if (status >> 16 != PTRACE_EVENT_STOP)
+			sig = WSTOPSIG(status);
+		else if (WSTOPSIG(status) != SIGTRAP)
+			return HOLD_STOPPED;
+		else if (!has_faulted(tid))
+			return HELD;
+		else if (pm_now() > end)
+			return HOLD_BUSY;
+		if (ptrace(PTRACE_CONT, tid, 0, sig))
 			return HOLD_GONE;
+		/* not before the fault has been given: it would stop in front of that again */
+		if (faulted && sig && ptrace(PTRACE_INTERRUPT, tid, 0, 0))
+			return HOLD_GONE;
+		faulted = !sig;
 	}
 }
 

@@ -9,8 +9,8 @@
 /* Is nothing in [@lo, @hi)? */
 typedef bool xl_is_free_fn(const void *ctx, uint64_t lo, uint64_t hi);
 
-/* The distance that is still in reach of a rel32 in any copy of an instruction, where the distance is
- * from where its unit begins: a unit is far below 64 MiB. */
+/* The distance from where a unit begins that is still in reach of a rel32 in any of its
+ * instructions: a unit is far below 64 MiB. */
 #define XL_REACH	((1ll << 31) - (64ll << 20))
 
 /* Can units anywhere in [@at, @at + @size) be copies of code anywhere in [@lo, @hi)? They address

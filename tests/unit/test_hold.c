@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hold.c - threads of a running process are held where they may be moved */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <pthread.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "collect/control/remote.h"
+
+#define HOLDS 400
+
+static volatile int *volatile nowhere = (volatile int *)0x10;
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+
+	(void)sig;
+	if (info->si_addr != (void *)nowhere)
+		_exit(1);
+	u->uc_mcontext.gregs[REG_RIP] += 2;	/* movl %eax, (%rcx) */
+}
+
+static void *fault_for_ever(void *arg)
+{
+	for (;;)
+		__asm__ volatile("movl %%eax, (%%rcx)" : : "c"(nowhere), "a"(0) : "memory");
+	return arg;
+}
+
+static void run_child(void)
+{
+	const struct sigaction sa = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	pthread_t t;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigaction(SIGSEGV, &sa, NULL);
+	pthread_create(&t, NULL, fault_for_ever, NULL);
+	fault_for_ever(NULL);
+}
+
+static unsigned pending_faults(const struct held *h)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		struct __ptrace_peeksiginfo_args from = { .nr = 1 };
+		siginfo_t info;
+
+		for (; ptrace(PTRACE_PEEKSIGINFO, h->tid[i], &from, &info) == 1; from.off++)
+			n += info.si_signo == SIGSEGV;
+	}
+	return n;
+}
+
+/* Whoever moves a held thread must not take a fault along that belongs to where it was. */
+static void held_without_faults_on_their_way(void **state)
+{
+	const pid_t pid = fork();
+	struct held h;
+	int status;
+
+	(void)state;
+	if (!pid)
+		run_child();
+	assert_true(pid > 0);
+	usleep(50000);
+	for (int i = 0; i < HOLDS; i++) {
+		assert_int_equal(hold_process(&h, pid), HELD);
+		assert_int_equal(h.n, 2);
+		assert_int_equal(pending_faults(&h), 0);
+		hold_release(&h);
+	}
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);	/* each fault was its own */
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(held_without_faults_on_their_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
