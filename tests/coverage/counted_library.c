@@ -6,7 +6,7 @@
 #include "base/near.h"
 #include "base/number.h"
 #include "base/printable.h"
-#include "report/sha256.h"
+#include "base/sha256.h"
 
 int main(void)
 {

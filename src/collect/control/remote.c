@@ -149,8 +149,8 @@ static bool has_faulted(pid_t tid)
 	return false;
 }
 
-/* It has been interrupted: to its stop. Signals on the way are its own; but a fault belongs to where
- * the thread stands, and whoever holds it may move it. So it takes that first. */
+/* It has been interrupted: to its stop. Signals on the way are its own; but a fault belongs to the
+ * place where the thread stands, and whoever holds it may move it. So it takes that first. */
 static enum hold_result to_stop(pid_t tid)
 {
 	const double end = pm_now() + HOLD_MAX;
