@@ -6,13 +6,15 @@
 #include "analyse/calls.h"
 #include "analyse/conf.h"
 #include "analyse/names.h"
+#include "trace/call_stack.h"
 
-struct frame { uint32_t fn, edge; uint64_t ret, began; };
+struct frame { uint32_t fn, edge; };
 
 struct calls_thread {
-	struct frame *frame;		/* [0] is where the stream began */
-	size_t depth, cap;
-	uint64_t insns, counted;	/* counted: up to here self is accounted for */
+	struct pm_call_stack stack;
+	struct frame *frame;		/* of each call on the stack */
+	size_t cap;
+	uint64_t counted;		/* instructions: up to here self is accounted for */
 	uint64_t *cost;			/* the meters', so far */
 	uint64_t *cost_began;		/* at the beginning of every frame, .n each */
 	size_t cap_began;
@@ -30,6 +32,7 @@ struct pm_calls {
 	size_t nloop, cap_loop;
 	struct calls_thread *thread;		/* by stream index */
 	size_t nthread, cap_thread;
+	size_t at;			/* whose events these are */
 	struct pm_calls_meter *meter;
 	size_t nmeter, cap_meter;
 	unsigned ncost;			/* of all meters */
@@ -99,65 +102,61 @@ static uint32_t edge_of(struct pm_calls *c, uint32_t from, uint32_t to)
 	return *at;
 }
 
-static struct calls_thread *thread_of(struct pm_calls *c, uint32_t index)
+static void account(struct pm_calls *c, struct calls_thread *t, size_t depth)
 {
-	while (c->nthread <= index) {
-		pm_grow(c->thread, c->nthread, c->cap_thread);
-		c->thread[c->nthread++] = (struct calls_thread){ 0 };
-	}
-	return c->thread + index;
+	if (depth)
+		c->fn[t->frame[depth - 1].fn].self += t->stack.insns - t->counted;
+	t->counted = t->stack.insns;
 }
 
-static void account(struct pm_calls *c, struct calls_thread *t)
+static void call_began(void *ctx, const struct pm_call *call)
 {
-	if (t->depth)
-		c->fn[t->frame[t->depth - 1].fn].self += t->insns - t->counted;
-	t->counted = t->insns;
-}
+	struct pm_calls *c = ctx;
+	struct calls_thread *t = c->thread + c->at;
+	const size_t depth = t->stack.n - 1;
+	uint32_t fn = fn_of(c, call->pc), edge = NO_EDGE;
 
-static void push(struct pm_calls *c, struct calls_thread *t, uint64_t pc, uint64_t ret)
-{
-	uint32_t fn = fn_of(c, pc), edge = NO_EDGE;
-
-	account(c, t);
-	if (t->depth) {
-		edge = edge_of(c, t->frame[t->depth - 1].fn, fn);
+	account(c, t, depth);
+	if (depth) {
+		edge = edge_of(c, t->frame[depth - 1].fn, fn);
 		c->edge[edge].calls++;
 		++*pm_map_put(&t->edge_active, edge, NULL);
 	}
 	c->fn[fn].calls++;
 	++*pm_map_put(&t->active, fn, NULL);
-	pm_grow(t->frame, t->depth, t->cap);
+	pm_grow(t->frame, depth, t->cap);
 	if (c->ncost) {
 		if (t->cap_began < t->cap) {
 			t->cap_began = t->cap;
 			t->cost_began = pm_realloc(t->cost_began,
 						   t->cap * c->ncost * sizeof *t->cost_began);
 		}
-		memcpy(t->cost_began + t->depth * c->ncost, t->cost, c->ncost * sizeof *t->cost);
+		memcpy(t->cost_began + depth * c->ncost, t->cost, c->ncost * sizeof *t->cost);
 	}
-	t->frame[t->depth++] = (struct frame){ fn, edge, ret, t->insns };
+	t->frame[depth] = (struct frame){ fn, edge };
 }
 
-static void pop(struct pm_calls *c, struct calls_thread *t)
+static void call_ended(void *ctx, const struct pm_call *call)
 {
+	struct pm_calls *c = ctx;
+	struct calls_thread *t = c->thread + c->at;
+	const size_t depth = t->stack.n;
+	const struct frame *f = t->frame + depth;
 	uint32_t left = NO_EDGE;
-	struct frame *f;
 
-	account(c, t);
-	f = t->frame + --t->depth;
+	account(c, t, depth + 1);
 	/* recursion: only the outermost frame's time is the function's */
 	if (--*pm_map_get(&t->active, f->fn) == 0)
-		c->fn[f->fn].inclusive += t->insns - f->began;
+		c->fn[f->fn].inclusive += t->stack.insns - call->insns;
 	if (f->edge != NO_EDGE && --*pm_map_get(&t->edge_active, f->edge) == 0) {
-		c->edge[f->edge].inclusive += t->insns - f->began;
+		c->edge[f->edge].inclusive += t->stack.insns - call->insns;
 		for (size_t k = 0; k < c->ncost; k++)
 			c->edge_cost[f->edge * c->ncost + k] +=
-				t->cost[k] - t->cost_began[t->depth * c->ncost + k];
+				t->cost[k] - t->cost_began[depth * c->ncost + k];
 		left = f->edge;
 	}
-	if (c->ncost && c->last.thread == (size_t)(t - c->thread) + 1 && t->depth < c->last.low) {
-		c->last.low = t->depth;
+	if (c->ncost && c->last.thread == c->at + 1 && depth < c->last.low) {
+		c->last.low = depth;
 		if (left != NO_EDGE) {
 			pm_grow(c->last.edge, c->last.n, c->last.cap);
 			c->last.edge[c->last.n++] = left;
@@ -165,27 +164,24 @@ static void pop(struct pm_calls *c, struct calls_thread *t)
 	}
 }
 
-static void branch(struct pm_calls *c, struct calls_thread *t, const struct pm_event *e)
+static struct calls_thread *thread_of(struct pm_calls *c, uint32_t index)
 {
-	bool taken = e->flags & PM_BR_TAKEN, fresh;
+	while (c->nthread <= index) {
+		pm_grow(c->thread, c->nthread, c->cap_thread);
+		c->thread[c->nthread++] = (struct calls_thread){
+			.stack.began = call_began, .stack.ended = call_ended, .stack.ctx = c,
+		};
+	}
+	c->at = index;
+	return c->thread + index;
+}
+
+static void count_loop(struct pm_calls *c, const struct pm_event *e)
+{
+	bool fresh;
 	uint64_t *at;
 
-	if (e->flags & PM_BR_CALL) {
-		if (taken)
-			push(c, t, e->value, e->addr + e->size);
-		return;
-	}
-	if (e->flags & PM_BR_RET) {
-		size_t d = t->depth;
-
-		while (d > 1 && t->frame[d - 1].ret != e->value)
-			d--;
-		if (d > 1)
-			while (t->depth >= d)
-				pop(c, t);
-		return;
-	}
-	if (e->value > e->addr || e->flags & PM_BR_INDIRECT)
+	if (e->flags & (PM_BR_CALL | PM_BR_RET | PM_BR_INDIRECT) || e->value > e->addr)
 		return;
 	at = pm_map_put(&c->loop_at, e->addr, &fresh);
 	if (fresh) {
@@ -193,7 +189,7 @@ static void branch(struct pm_calls *c, struct calls_thread *t, const struct pm_e
 		pm_grow(c->loop, c->nloop, c->cap_loop);
 		c->loop[c->nloop++] = (struct pm_loop_count){ .head = e->value, .tail = e->addr };
 	}
-	*(taken ? &c->loop[*at].back : &c->loop[*at].leave) += 1;
+	*(e->flags & PM_BR_TAKEN ? &c->loop[*at].back : &c->loop[*at].leave) += 1;
 }
 
 /* The costs @v[.n] from column @first on belong to where the last piece came from, as its stack
@@ -206,7 +202,7 @@ static void add_late(struct pm_calls *c, unsigned first, unsigned n, const uint6
 		return;
 	for (unsigned k = 0; k < n; k++) {
 		t->cost[first + k] += v[k];
-		for (size_t d = c->last.low; d < t->depth; d++)
+		for (size_t d = c->last.low; d < t->stack.n; d++)
 			t->cost_began[d * c->ncost + first + k] += v[k];
 		for (size_t i = 0; i < c->last.n; i++)
 			c->edge_cost[c->last.edge[i] * c->ncost + first + k] += v[k];
@@ -226,7 +222,7 @@ static void feed_piece(struct pm_calls *c, struct calls_thread *t, const struct 
 			add_late(c, first, c->meter[i].n, late);
 	}
 	c->last.thread = t - c->thread + 1;
-	c->last.low = t->depth;
+	c->last.low = t->stack.n;
 	c->last.n = 0;
 }
 
@@ -251,30 +247,20 @@ void pm_calls_batch(struct pm_calls *c, const struct pm_batch *b)
 
 	if (c->ncost && !t->cost)
 		t->cost = pm_alloc(c->ncost * sizeof *t->cost);
-	for (const struct pm_event *e = b->ev; e < end; e++)
-		switch (e->kind) {
-		case PM_EV_INSN:
-			if (!t->depth) {
-				feed(c, t, b, &from, e, true);
-				push(c, t, e->addr, 0);
-			}
-			t->insns++;
-			break;
-		case PM_EV_BRANCH:
+	for (const struct pm_event *e = b->ev; e < end; e++) {
+		if (e->kind == PM_EV_EXIT)	/* calls end with the stream: late costs follow */
+			continue;
+		if (e->kind == PM_EV_BRANCH) {
 			/* a call is the caller's cost, a return the callee's */
 			if (e->flags & (PM_BR_CALL | PM_BR_RET))
 				feed(c, t, b, &from, e + 1, true);
-			if (t->depth)
-				branch(c, t, e);
-			break;
-		case PM_EV_EXEC:	/* another program: nothing on the stack is left */
+			else if (t->stack.n)
+				count_loop(c, e);
+		} else if (pm_call_stack_may_change(&t->stack, e)) {
 			feed(c, t, b, &from, e, true);
-			while (t->depth)
-				pop(c, t);
-			break;
-		default:
-			break;
 		}
+		pm_call_stack_event(&t->stack, b, e, 0);
+	}
 	feed(c, t, b, &from, end, false);
 }
 
@@ -283,9 +269,8 @@ void pm_calls_end(struct pm_calls *c)
 	/* no instruction goes on */
 	if (c->last.thread)
 		feed_piece(c, c->thread + c->last.thread - 1, &(struct pm_batch){ 0 }, true);
-	for (size_t i = 0; i < c->nthread; i++)
-		while (c->thread[i].depth)
-			pop(c, c->thread + i);
+	for (c->at = 0; c->at < c->nthread; c->at++)
+		pm_call_stack_end(&c->thread[c->at].stack);
 }
 
 const struct pm_function_count *pm_calls_functions(const struct pm_calls *c, size_t *n)
@@ -316,6 +301,7 @@ void pm_calls_free(struct pm_calls *c)
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->nthread; i++) {
+		pm_call_stack_release(&c->thread[i].stack);
 		free(c->thread[i].frame);
 		free(c->thread[i].cost);
 		free(c->thread[i].cost_began);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* calls.h - functions, call graph and loops, from the control flow that was executed
  *
- * A function is what calls enter, named by its entry; what runs before the first call of a stream
- * belongs to a function at the stream's first instruction. A return pops to the frame whose return
- * address it takes; a return that fits no frame (switched stacks, longjmp's landing) pops nothing.
- * Self: instructions executed in the function; inclusive: also in what it called, recursion counted
- * once. A jump out of a function (tail call) stays in the caller's account. A loop is a backward
- * branch, not a call or return, with its target: taken once per further iteration.
+ * A function is what calls enter, and signals: named by its entry. When a call ends:
+ * trace/call_stack.h. Self: instructions executed in the function; inclusive: also in what it
+ * called, recursion counted once. A loop is a backward branch, not a call or return, with its
+ * target: taken once per further iteration.
  * Configuration: top=N (20) entries listed. */
 #ifndef PM_ANALYSE_CALLS_H
 #define PM_ANALYSE_CALLS_H

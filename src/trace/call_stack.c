@@ -4,11 +4,14 @@
 #include "base/mem.h"
 #include "trace/call_stack.h"
 
-static void push(struct pm_call_stack *s, uint64_t pc, uint64_t ret, uint64_t time)
+static void push(struct pm_call_stack *s, const struct pm_call *c)
 {
 	pm_grow(s->call, s->n, s->cap);
-	s->call[s->n++] = (struct pm_call){ .pc = pc, .ret = ret, .insns = s->insns, .begin = time,
-					    .object = PM_NONE };
+	s->call[s->n] = *c;
+	s->call[s->n].insns = s->insns;
+	s->call[s->n++].object = PM_NONE;
+	if (s->began)
+		s->began(s->ctx, s->call + s->n - 1);
 }
 
 /* All but the outermost @n. */
@@ -30,21 +33,12 @@ static void end_dead(struct pm_call_stack *s, uint64_t slot)
 		end_down_to(s, n);
 }
 
-/* What nobody has called - a handler, the first function of a stream - stands above what it uses
- * first. */
-static void stack_used(struct pm_call_stack *s, uint64_t addr)
-{
-	s->stack_ref = addr;
-	if (s->n && !s->call[s->n - 1].slot)
-		s->call[s->n - 1].slot = addr + 1;
-}
-
 static void call(struct pm_call_stack *s, const struct pm_event *e, uint64_t time)
 {
 	if (s->stack_ref)
 		end_dead(s, s->stack_ref);
-	push(s, e->value, e->addr + e->size, time);
-	s->call[s->n - 1].slot = s->stack_ref;
+	push(s, &(struct pm_call){ .pc = e->value, .ret = e->addr + e->size, .slot = s->stack_ref,
+				   .begin = time });
 }
 
 /* The call that a return to @ret ends, by its number from 1; 0: none. */
@@ -85,8 +79,7 @@ static void signal_begins(struct pm_call_stack *s, const struct pm_batch *b,
 
 	if (!r || !r->nargs || !r->arg[0])
 		return;
-	push(s, r->arg[0], 0, time);
-	s->call[s->n - 1].handler = true;
+	push(s, &(struct pm_call){ .pc = r->arg[0], .begin = time, .handler = true });
 }
 
 static void signal_ends(struct pm_call_stack *s)
@@ -99,19 +92,12 @@ static void signal_ends(struct pm_call_stack *s)
 		end_down_to(s, n - 1);
 }
 
-void pm_call_stack_event(struct pm_call_stack *s, const struct pm_batch *b,
-			 const struct pm_event *e, uint64_t time)
+void pm_call_stack_change(struct pm_call_stack *s, const struct pm_batch *b,
+			  const struct pm_event *e, uint64_t time)
 {
 	switch (e->kind) {
 	case PM_EV_INSN:
-		if (!s->n)
-			push(s, e->addr, 0, time);
-		s->insns++;
-		s->stack_ref = 0;
-		break;
-	case PM_EV_READ: case PM_EV_WRITE: case PM_EV_MODIFY:
-		if (e->flags & PM_REF_STACK)
-			stack_used(s, e->addr);
+		push(s, &(struct pm_call){ .pc = e->addr, .begin = time });
 		break;
 	case PM_EV_BRANCH:
 		if (s->n)

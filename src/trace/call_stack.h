@@ -37,14 +37,51 @@ struct pm_call_stack {			/* all 0: empty */
 	size_t n, cap;
 	uint64_t insns;			/* of the stream, so far */
 	uint64_t stack_ref;		/* this instruction's last address on the stack; 0: none */
-	/* @c has ended; it is borrowed. Set by the user. */
+	/* @c has begun, and is the innermost; NULL: nobody wants to know. @c has ended, and was the
+	 * innermost. @c is borrowed. Set by the user. */
+	void (*began)(void *ctx, const struct pm_call *c);
 	void (*ended)(void *ctx, const struct pm_call *c);
 	void *ctx;
 };
 
+/* Does @e begin or end calls, perhaps? */
+static inline bool pm_call_stack_may_change(const struct pm_call_stack *s,
+					    const struct pm_event *e)
+{
+	switch (e->kind) {
+	case PM_EV_INSN:
+		return !s->n;
+	case PM_EV_BRANCH:
+		return e->flags & (PM_BR_CALL | PM_BR_RET);
+	case PM_EV_SIGNAL: case PM_EV_SIGRETURN: case PM_EV_EXEC: case PM_EV_EXIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void pm_call_stack_change(struct pm_call_stack *s, const struct pm_batch *b,
+			  const struct pm_event *e, uint64_t time);
+
 /* The next event of the stream, at @time, of any kind. Behind an instruction some call is open. */
-void pm_call_stack_event(struct pm_call_stack *s, const struct pm_batch *b,
-			 const struct pm_event *e, uint64_t time);
+static inline void pm_call_stack_event(struct pm_call_stack *s, const struct pm_batch *b,
+				       const struct pm_event *e, uint64_t time)
+{
+	if (pm_call_stack_may_change(s, e))
+		pm_call_stack_change(s, b, e, time);
+	if (e->kind == PM_EV_INSN) {
+		s->insns++;
+		s->stack_ref = 0;
+	} else if (e->flags & PM_REF_STACK &&
+		   (e->kind == PM_EV_READ || e->kind == PM_EV_WRITE || e->kind == PM_EV_MODIFY)) {
+		s->stack_ref = e->addr;
+		/* what nobody has called - a handler, the first function of a stream - stands above
+		 * what it uses first */
+		if (s->n && !s->call[s->n - 1].slot)
+			s->call[s->n - 1].slot = e->addr + 1;
+	}
+}
+
 /* The stream is over: so are its calls. */
 void pm_call_stack_end(struct pm_call_stack *s);
 void pm_call_stack_release(struct pm_call_stack *s);

@@ -182,6 +182,57 @@ static void test_calls(void **state)
 	free(ev);
 }
 
+#define INSN(pc) { PM_EV_INSN, 0, 4, PM_NONE, (pc), 0 }
+#define ON_STACK(kind, addr) { (kind), PM_REF_STACK, 8, PM_NONE, (addr), 0 }
+#define BRANCH(flags, pc, to) { PM_EV_BRANCH, (flags) | PM_BR_TAKEN, 4, PM_NONE, (pc), (to) }
+
+/* FN(0) calls FN(1), that calls FN(2), which jumps back to FN(0), where calls end with the next one
+ * that uses their part of the stack. A handler is a call of its own. */
+static void left_by_jumps_and_signals(void **state)
+{
+	static const struct pm_event ev[] = {
+		INSN(FN(0)), ON_STACK(PM_EV_WRITE, 0x7000), BRANCH(PM_BR_CALL, FN(0), FN(1)),
+		INSN(FN(1)), ON_STACK(PM_EV_WRITE, 0x6ff0), BRANCH(PM_BR_CALL, FN(1), FN(2)),
+		INSN(FN(2)), BRANCH(PM_BR_INDIRECT, FN(2), FN(0) + 0x40),
+		INSN(FN(0) + 0x40), ON_STACK(PM_EV_WRITE, 0x7000),
+		BRANCH(PM_BR_CALL, FN(0) + 0x40, FN(3)),
+		INSN(FN(3)), ON_STACK(PM_EV_READ, 0x7000), BRANCH(PM_BR_RET, FN(3), FN(0) + 0x44),
+		INSN(FN(0) + 0x44),
+		{ PM_EV_SIGNAL, 0, 0, 0, 0, 0 }, INSN(FN(4)),
+		{ PM_EV_SIGRETURN, 0, 0, PM_NONE, 0, 0 },
+		INSN(FN(0) + 0x48),
+	};
+	static const uint64_t self[] = { 3, 1, 2, 1, 1 }, inclusive[] = { 8, 3, 2, 1, 1 };
+	static const unsigned from[] = { 0, 1, 0, 0 }, to[] = { 1, 2, 3, 4 };
+	const struct pm_rare rare = { .nargs = 1, .arg = { FN(4) } };
+	const struct pm_batch b = { .ev = ev, .n = sizeof ev / sizeof *ev, .rare = &rare,
+				    .nrare = 1 };
+	struct pm_calls *c = pm_calls_new();
+	const struct pm_function_count *f;
+	const struct pm_edge_count *e;
+	size_t n;
+
+	(void)state;
+	pm_calls_batch(c, &b);
+	pm_calls_end(c);
+	f = pm_calls_functions(c, &n);
+	assert_int_equal(n, 5);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(f[i].pc, FN(i));
+		assert_int_equal(f[i].calls, 1);
+		assert_int_equal(f[i].self, self[i]);
+		assert_int_equal(f[i].inclusive, inclusive[i]);
+	}
+	e = pm_calls_edges(c, &n);
+	assert_int_equal(n, 4);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(e[i].from, FN(from[i]));
+		assert_int_equal(e[i].to, FN(to[i]));
+		assert_int_equal(e[i].inclusive, inclusive[to[i]]);
+	}
+	pm_calls_free(c);
+}
+
 /* ---- phases --------------------------------------------------------------------------------- */
 
 static void test_clusters(void **state)
@@ -316,6 +367,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(left_by_jumps_and_signals),
 		cmocka_unit_test(test_clusters),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_strides_and_sharing),
