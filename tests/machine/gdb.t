@@ -12,18 +12,27 @@ $ cat >attach <<'END'
 + 	-ex 'p *(int*)0x80200000' -ex delete -ex c "$elf" 2>&1 | grep '^=>\|^  \|^\$\|^.Inferior'
 + wait $!; echo "status $?"
 + END
-$ sh attach $TOP/build/guest/bare.elf run -n 3000000
-> => 0x80100894 <run>:	beqz	a0,0x80100954 <run+192>
->    0x80100898 <run+4>:	nop
-> $1 = 0x8010089c
+# What gdb reads of the machine where it stops is what the file has there; a step is one instruction, or a branch and what is
+# in its delay slot.
+$ cat >compare <<'END'
++ elf=$1 stop=$2
++ sh attach "$@" >seen
++ gdb-multiarch -nx -batch -ex "x/2i $stop" "$elf" 2>/dev/null >file
++ head -n 2 seen | sed 's/^=>/  /' | diff file - && echo "at $stop"
++ at=$((0x$(mipsel-linux-gnu-nm "$elf" | awk -v s="$stop" '$3 == s { print substr($1, length($1) - 7) }')))
++ if head -n 1 file | grep -q ':	[bj]'; then at=$((at + 8)); else at=$((at + 4)); fi
++ sed "1,2d; s/^\$1 = $(printf '0x%x' $at)$/stepped/" seen
++ END
+$ sh compare $TOP/build/guest/bare.elf run -n 3000000
+> at run
+> stepped
 > $2 = 0x1234
 > $3 = 77
 > [Inferior 1 (Remote target) exited normally]
 > status 0
-$ seq 1 20000 | head -c 65536 >disk.img; sh attach $TOP/build/guest/nano-be.elf power_off --cpu r4400,endian=big --disk disk.img
-> => 0x80002aec <power_off>:	lui	a0,0x8000
->    0x80002af0 <power_off+4>:	addiu	sp,sp,-24
-> $1 = 0x80002af0
+$ seq 1 20000 | head -c 65536 >disk.img; sh compare $TOP/build/guest/nano-be.elf power_off --cpu r4400,endian=big --disk disk.img
+> at power_off
+> stepped
 > $2 = 0x1234
 > $3 = 77
 > [Inferior 1 (Remote target) exited normally]
