@@ -34,7 +34,7 @@ $ cat >t.c <<'END'
 + 	return 0;
 + }
 + END
-$ gcc -O2 -Wl,-z,now -o t t.c && pugmark run -q --folded t.folded -- ./t && sed -n 's/ [0-9]*$//; s/.*__libc_start_call_main;main/main/p' t.folded | awk -F';' '{ for (i = 1; i <= NF; i++) if ($i !~ /^(main|recurse|even|odd|tail|last|jumps|deep|deeper|deepest|raises|kill|handler|after|leaf)$/) next; print }' 
+$ gcc -O2 -Wl,-z,now -o t t.c && pugmark run -q --folded t.folded -- ./t && sed -n 's/ [0-9]*$//; s/.*;main\(;\|$\)/main\1/p' t.folded | awk -F';' '{ for (i = 1; i <= NF; i++) if ($i !~ /^(main|recurse|even|odd|tail|last|jumps|deep|deeper|deepest|raises|kill|handler|after|leaf)$/) next; print }' 
 > main
 > main;after
 > main;after;leaf
@@ -64,7 +64,7 @@ $ gcc -O2 -Wl,-z,now -o t t.c && pugmark run -q --folded t.folded -- ./t && sed 
 > main;tail
 > main;tail;last
 > main;tail;last;leaf
-$ sed -n 's/ [0-9]*$//; s/.*start_thread;\(thread\)/\1/p' t.folded | sort -u
+$ sed -n 's/ [0-9]*$//; s/.*;thread\(;\|$\)/thread\1/p' t.folded | sort -u
 > thread
 > thread;work
 > thread;work;leaf
@@ -93,7 +93,7 @@ $ cat >x.cc <<'END'
 + F void nested(int n) { LOG; try { if (n) nested(n - 1); else thrower(2); } catch (int) { after(); if (n < 2) throw; } sum++; }
 + int main() { LOG; catcher(0); catcher(2); nested(3); after(); }
 + END
-$ g++ -O2 -Wl,-z,now -o x x.cc && pugmark run -q --folded x.folded -- ./x 2>log; sort -u log | sed 's/^;//' >said; sed -n 's/ [0-9]*$//; s/.*__libc_start_call_main;main/main/p' x.folded | sed 's/([a-z]*)//g; s/;object::~object//; s/;[a-z]* .clone .cold.//g' | awk -F';' '{ for (i = 1; i <= NF; i++) if ($i !~ /^(main|catcher|thrower|clean|after|nested)$/) next; print }' | sort -u >seen; diff said seen && grep -c . seen
+$ g++ -O2 -Wl,-z,now -o x x.cc && pugmark run -q --folded x.folded -- ./x 2>log; sort -u log | sed 's/^;//' >said; sed -n 's/ [0-9]*$//; s/.*;main\(;\|$\)/main\1/p' x.folded | sed 's/([a-z]*)//g; s/;object::~object//; s/;[a-z]* .clone .cold.//g' | awk -F';' '{ for (i = 1; i <= NF; i++) if ($i !~ /^(main|catcher|thrower|clean|after|nested)$/) next; print }' | sort -u >seen; diff said seen && grep -c . seen
 > 21
 # A node's own instructions, summed up by function, are what a profile says, to the last one: gzip, and sqlite3.
 $ for i in 1 2 3 4 5 6 7 8 9; do cat t.c x.cc; done >in; printf 'create table t(a, b);\nwith recursive n(i) as (select 1 union all select i + 1 from n where i < 3000) insert into t select i, i %% 7 from n;\nselect b, count(*), sum(a) from t group by b order by 2;\n' >in.sql
@@ -169,7 +169,7 @@ $ cat >sums.py <<'END'
 + END
 $ cd . && pugmark run -q --sim cachegrind --folded c.folded --speedscope c.speedscope --pprof c.pb.gz --json c.json -- ./t && python3 sums.py
 > instructions I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw Bc Bcm Bi Bim
-# callgrind's inclusive costs of functions without recursion are the same.
+# Inclusive costs are what a single-stepper's instructions add up to, and callgrind's, where it is installed.
 $ cat >v.c <<'END'
 + static volatile int sum;
 + #define F __attribute__((noinline, noipa))
@@ -178,11 +178,29 @@ $ cat >v.c <<'END'
 + F void top(int n) { for (int i = 0; i < n; i++) mid(i); sum++; }
 + int main(void) { top(9); leaf(3); top(4); return 0; }
 + END
-$ gcc -O1 -g -o v v.c; pugmark run -q --folded v.folded -- ./v; if command -v valgrind callgrind_annotate >/dev/null; then valgrind --tool=callgrind --callgrind-out-file=v.out ./v 2>/dev/null; callgrind_annotate --inclusive=yes --threshold=100 --auto=no --tree=none v.out | sed -n 's/^ *\([0-9,]*\) .*v\.c:\([a-z]*\) .*/\2 \1/p' | tr -d , | sort; else printf 'leaf 1019\nmain 1\n'; fi >want; awk '{ n = split($1, f, ";"); for (i = 1; i <= n; i++) s[f[i]] += $2 } END { for (k in s) if (k ~ /^(leaf|mid|top|main)$/) print k, s[k] }' v.folded | sort >got; diff want got && cat got
-> leaf 706
-> main 939
-> mid 814
-> top 907
+$ cat >inclusive.py <<'END'
++ # Addresses in order: an entry is a call, another function of the stack a return.
++ import array, collections, subprocess, sys
++ sizes = [l.split() for l in subprocess.check_output(["nm", "-S", "v"], text=True).splitlines()]
++ where = {l[3]: (int(l[0], 16), int(l[0], 16) + int(l[1], 16)) for l in sizes if l[-1] in ("leaf", "mid", "top", "main")}
++ pcs, n, stack = array.array("Q"), collections.Counter(), []
++ pcs.frombytes(open(sys.argv[1], "rb").read())
++ for pc in pcs:
++     f = next((f for f, (lo, hi) in where.items() if lo <= pc < hi), None)
++     if f is None: stack = []
++     elif pc == where[f][0]: stack.append(f)
++     else:
++         while stack[-1] != f: stack.pop()
++     n.update(stack)
++ print(*(f"{f} {n[f]}" for f in sorted(n)), sep="\n")
++ END
+$ gcc -O1 -g -no-pie -o v v.c; pugmark run -q --folded v.folded -- ./v; "$BUILD/tests/oracle/singlestep" -r -s v.steps -d v.data -o v.sum -- ./v; python3 inclusive.py v.steps.1.1 >want
++ awk '{ n = split($1, f, ";"); for (i = 1; i <= n; i++) s[f[i]] += $2 } END { for (k in s) if (k ~ /^(leaf|mid|top|main)$/) print k, s[k] }' v.folded | sort >got; diff want got && sed 's/ .*//' got
++ ! command -v valgrind >/dev/null || ! command -v callgrind_annotate >/dev/null || { valgrind --tool=callgrind --callgrind-out-file=v.out ./v 2>/dev/null; callgrind_annotate --inclusive=yes --threshold=100 --auto=no --tree=none v.out | sed -n 's/^ *\([0-9,]*\) .*v\.c:\([a-z]*\) .*/\2 \1/p' | tr -d , | sort | diff - got; }
+> leaf
+> main
+> mid
+> top
 # Names of generated code are in perf's map, which the program writes.
 $ cat >j.c <<'END'
 + #include <stdio.h>
