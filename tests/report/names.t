@@ -26,13 +26,13 @@ $ P=$(printf './na\033[31mme\n\377'); for f in json csv html callgrind annotate 
 + pugmark run -q --counts pc -- "$P"; pugmark run -q --exec -o x.pug -- "$P"
 + pugmark dump x.pug >dump; pugmark info x.pug >info; pugmark info --json info.json x.pug; pugmark convert -q -t chrome x.pug x.chrome 2>/dev/null; pugmark annotate --csv a.csv x.pug >/dev/null; pugmark annotate x.pug >a; pugmark annotate --json a.json x.pug >/dev/null; pugmark sim --usual x.pug >sim
 + python3 check.py p.* u.* pc* dump info info.json x.chrome a a.csv a.json sim
-$ sed -n '/^Functions/,/^$/p' p.report | sed -n 2p | sed 's/.* %  //'; grep -e cmd -e mil p.csv | sed 's,.*/na,na,; s/,0x.*//'
+$ sed -n '/^Functions/,/^$/p' p.report | grep mil | sed 's/.* %  //'; grep -e cmd -e mil p.csv | sed 's,.*/na,na,; s/,0x.*//'
 > ev\e[31mil\xff\u202e  na\e[31mme\n\xff
 > na\e[31mme\n\xff,ev\e[31mil\xff\u202e
 > na\e[31mme\n\xff,'=cmd()
 $ python3 -c "
 + import json
-+ print([f['function'] for f in json.load(open('p.json'))['functions'][:1]])"
++ print([f['function'] for f in json.load(open('p.json'))['functions'] if '31mil' in f['function']])"
 > ['ev\x1b[31mil\\xff\u202e']
 # Errors are one line, whatever was asked for.
 $ P=$(printf 'na\033[31mme\n\377'); pugmark "$P"; pugmark run --"$P"; pugmark info "x$P"; pugmark run -- "./x$P"; pugmark run -q --exec --count --start-at "$P" -- true; pugmark slice --function "$P" -t din x.pug - 2>&1 | cat -v 2>&1 | grep 'no instruction belongs' >&2
