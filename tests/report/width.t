@@ -1,6 +1,8 @@
-# A report for a file or a pipe is as wide as it needs to be; COLUMNS makes it narrower, wherever it goes.
+# A report for a file or a pipe is as wide as it needs to be; COLUMNS makes it narrower, wherever it goes. The name of
+# this program's function has 150 characters.
 $ printf 'int main(void)\n{\n\tint n = 0;\n\n\tfor (int i = 0; i < 9; i++)\n\t\tif (i &\t1)\n\t\t\tn++;\n\treturn n - 4;\n}\n' >i.c; ${CC:-gcc} -g -o i i.c
-$ for w in '' 80 120; do if [ "$w" ]; then export COLUMNS=$w; else unset COLUMNS; fi; pugmark run -s cachegrind -- ./i 2>&1 | awk -v w="$w" '{ if (length > most) most = length } END { print w + 0, (most > 80), (most > 120) }'; done
+$ f=$(printf '%150s' | tr ' ' f); echo "int main(void) { return $f(); } int $f(void) { volatile int n = 9; while (n) n--; return n; }" | sed "s/^/int $f(void); /" >w.c; ${CC:-gcc} -o w w.c
++ for w in '' 80 120; do if [ "$w" ]; then export COLUMNS=$w; else unset COLUMNS; fi; pugmark run -s cachegrind -- ./w 2>&1 | awk -v w="$w" '{ if (length > most) most = length } END { print w + 0, (most > 80), (most > 120) }'; done
 > 0 1 1
 > 80 0 0
 > 120 1 0
