@@ -1,17 +1,19 @@
 # tests/trace/full.t - a full disk: what is written stays readable, the error is said, the program goes on
-$ D=$TESTS/data/formats; pugmark convert -q $D/steps.drmemtrace all.pug -t pug:chunk=100 && pugmark dump all.pug >all && pugmark dump $D/steps.drmemtrace | cmp - all && wc -c <all.pug
-> 7296
+$ D=$TESTS/data/formats; pugmark convert -q $D/steps.drmemtrace all.pug -t pug:chunk=100 && pugmark dump all.pug >all && pugmark dump $D/steps.drmemtrace | cmp - all
 # at every size, a prefix of whole chunks, and one error
 $ ulimit -f 14; pugmark convert -q $TESTS/data/formats/steps.drmemtrace part.pug -t pug:chunk=100
 ! pugmark: part.pug: cannot write: File too large
 ? 1
-$ ls part.pug* && wc -c <part.pug && pugmark dump part.pug >part; wc -l <part; head -c $(wc -c <part) all | cmp - part && pugmark verify part.pug | head -1
+$ ls part.pug* && wc -c <part.pug && cmp -n 7168 all.pug part.pug
 > part.pug
 > 7168
-> 2020
-> 1149 instructions
-! pugmark: part.pug:0x1bb4: the trace is cut here, after 1149 instructions
-! pugmark: part.pug:0x1bb4: the trace is cut here, after 1149 instructions
+# the records (docs/formats/pug.md) that fit are there, and where the first one that does not begins it is said how many instructions
+# and events are before it
+$ field() { od -An -t u$2 -j $((at + $1)) -N $2 all.pug | tr -d ' '; }; at=32; while [ $((at + 48 + $(field 4 4))) -le 7168 ]; do at=$((at + 48 + $(field 4 4))); done
++ pugmark dump part.pug >part 2>said; head -c $(wc -c <part) all | cmp - part; [ $(wc -l <part) = $(field 16 8) ] && [ $(field 8 8) -gt 1000 ] && pugmark verify part.pug 2>>said | sed "s/^$(field 8 8) /N /; 1q"; sed "s/:$(printf 0x%x $at):/:AT:/; s/ $(field 8 8) / N /" said >&2
+> N instructions
+! pugmark: part.pug:AT: the trace is cut here, after N instructions
+! pugmark: part.pug:AT: the trace is cut here, after N instructions
 $ for n in 1 2 4 8 10 12 14; do (ulimit -f $n; pugmark convert -q $TESTS/data/formats/steps.drmemtrace p$n.pug -t pug:fast,chunk=100 2>e; echo "$n $? $(wc -l <e)"); pugmark dump p$n.pug 2>e >p; wc -l <e; head -c $(wc -c <p) all | cmp - p; done
 > 1 1 1
 > 1
