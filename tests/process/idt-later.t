@@ -67,7 +67,7 @@ $ gcc -O1 -o two "$TESTS/process/two.c" -ldl; pugmark idt -e two; ./two.idt; for
 > good
 > good
 # The translator of the process before is still there, and has ended its work.
-$ echo '__attribute__((destructor)) static void late(void) { usleep(300000); }' | gcc -w -xc -shared -fPIC -o late.so -
+$ printf '#include <unistd.h>\n__attribute__((destructor)) static void late(void) { usleep(300000); }\n' | gcc -xc -shared -fPIC -o late.so -
 $ printf '#!/bin/sh\nASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 LD_PRELOAD=%s/late.so exec %s "$@"\n' "$PWD" "$(command -v pugmark)" >late; chmod +x late; PUGMARK=$PWD/late ./two.idt
 > 0.909
 > 1.000
