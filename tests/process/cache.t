@@ -46,8 +46,8 @@ $ printf 'int main(void) { return 0; }' | gcc -xc - -o least && gcc p.c -Wl,--no
 > written
 > equal
 > equal
-# The second of two equal runs finds everything.
-$ for i in 1 2; do pugmark run -q --cache-dir "$PWD/c" --json j -- ls / > /dev/null; done; grep -o '"demand": *[0-9]*' j | tr -d ' '
+# The second of two equal runs finds everything, but for what is in no file: the vDSO, in which glibc since 2.41 asks for random numbers.
+$ for i in 1 2; do pugmark run -q --no-vdso --cache-dir "$PWD/c" --json j -- ls / > /dev/null; done; grep -o '"demand": *[0-9]*' j | tr -d ' '
 > "demand":0
 # A file that is cut short, or that has other bytes where it describes blocks, is removed, and a line says so. (More of that: damage.t.)
 $ chmod u+w c/*; for f in c/pugmark-code-b*; do truncate -s -100 "$f"; done

@@ -1,10 +1,10 @@
-# What a run has to add to a large file of translations is kept beside it, and the next one finds everything there. When that has
-# been as much work as writing the whole, it is written.
+# What a run has to add to a large file of translations is kept beside it, unless it is a quarter of it (as Perl's pack() may
+# be), and the next one finds everything there. When that has been as much work as writing the whole, it is written.
 $ cat > run.sh <<'E'
 + export PERL_HASH_SEED=0
 + few='my %h = map { $_ => sprintf "%03d", $_ } 1 .. 20; print join(",", sort values %h), "\n"; $_ = "abc"; print "yes\n" if /b+/; s/b/x/g; print; print "\n"; '
-+ more="$few"'print lc("AbC"), ucfirst("xyz"), "\n"; print pack("N", 7) eq "\0\0\0\7", "\n"'
-+ other="$few"'print pack("N", 7) eq "\0\0\0\7", "\n"; print uc("xyz"), "\n", reverse(1, 2), "\n"'
++ more="$few"'print lc("AbC"), ucfirst("xyz"), "\n"; print join(":", splice(@{[1 .. 9]}, 2, 3)), substr("abcdef", 2, 2), "\n"'
++ other="$few"'print join(":", splice(@{[1 .. 9]}, 2, 3)), "\n"; print uc("xyz"), "\n", reverse(1, 2), "\n"'
 + run() { pugmark run -q --cache-dir "$PWD/g" --json j -- perl -e "$@" > out; grep -o '"demand": *[0-9]*' j | tr -dc 0-9; }
 + files() { ls g | grep more; }
 + file() { ls -iS g/pugmark-code-* | head -1; }
