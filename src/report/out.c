@@ -193,7 +193,7 @@ const char *pm_report_rate(double percent, char buf[static 16])
 	return share(percent, 2, buf);
 }
 
-void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail)
+size_t pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail)
 {
 	struct pm_buf b = { 0 };
 	const char *p, *end;
@@ -219,6 +219,7 @@ void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail)
 	if (n > max && max > 3 && !tail)
 		pm_buf_add(to, "...", 3);
 	pm_buf_release(&b);
+	return n < max ? n : max;
 }
 
 void pm_report_csv_field(struct pm_buf *to, const char *s)

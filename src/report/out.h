@@ -30,8 +30,8 @@ const char *pm_report_share(double percent, char buf[static 16]);
 /* A ratio of events, such as misses per access: likewise with two decimals. */
 const char *pm_report_rate(double percent, char buf[static 16]);
 /* @s as base/printable.h writes it, at most @max characters ("..." ends a cut one; @tail keeps the
- * end instead of the beginning). */
-void pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail);
+ * end instead of the beginning). How many characters that are. */
+size_t pm_report_text_of(struct pm_buf *to, const char *s, size_t max, int tail);
 /* A CSV field as base/printable.h writes it, quoted where RFC 4180 wants it. In front of one that
  * begins with = + - or @, which spreadsheets take for a formula, and goes on, stands an
  * apostrophe. */

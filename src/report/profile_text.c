@@ -142,6 +142,25 @@ static void objects(struct text_report *t)
 	free(order);
 }
 
+/* @name, what is @behind it, and the object: in @room characters, or as few as there can be. */
+static void name_in_object(struct text_report *t, const char *name, const char *behind,
+			   const char *object, size_t room)
+{
+	struct pm_buf b = { 0 };
+	size_t tail = 2 + pm_report_text_of(&b, object, room, 0);
+
+	room = room > strlen(behind) + 4 ? room - strlen(behind) : 4;
+	if (name[0] == '[' || tail > room / 2)
+		tail = 0;
+	pm_report_text_of(&t->b, name, room - tail, 0);
+	pm_buf_add(&t->b, behind, strlen(behind));
+	if (tail) {
+		pm_buf_add(&t->b, "  ", 2);
+		pm_buf_add(&t->b, b.p, b.n);
+	}
+	pm_buf_release(&b);
+}
+
 static void functions(struct text_report *t)
 {
 	struct pm_profile *p = t->p;
@@ -155,23 +174,17 @@ static void functions(struct text_report *t)
 	head(t, "Functions", hint[0] ? hint : "most instructions first");
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_function *f = &p->function[order[i]];
-		const char *object = base_of(p->object[f->object].path);
-		const char *name = pm_profile_name(p, order[i]);
-		size_t room = t->width - 29, tail = strlen(object) + 2;
 
 		pm_buf_printf(&t->b, "  %17s %5.1f %%  ", pm_report_number(f->insns, num),
 			      pm_percent(f->insns, p->sum.insns));
-		if (name[0] == '[' || tail > room / 2) {
-			pm_report_text_of(&t->b, name, room, 0);
-		} else {
-			pm_report_text_of(&t->b, name, room - tail, 0);
-			pm_buf_add(&t->b, "  ", 2);
-			pm_report_text_of(&t->b, object, room, 0);
-		}
+		name_in_object(t, pm_profile_name(p, order[i]), "",
+			       base_of(p->object[f->object].path), t->width - 29);
 		pm_buf_add(&t->b, "\n", 1);
 	}
 	free(order);
 }
+
+#define SUM_ROW	60			/* characters */
 
 static void sum_row(struct text_report *t, const char *id, const struct pm_profile_sum *s)
 {
@@ -186,6 +199,7 @@ static void processes(struct text_report *t)
 	const struct pm_profile *p = t->p;
 	size_t shown = p->nprocess < MAX_PROCESSES ? p->nprocess : MAX_PROCESSES;
 	char hint[64] = "", id[32];
+	struct pm_buf end = { 0 };
 
 	if (p->nprocess < 2 && (!p->nprocess || p->process[0].nthread < 2) && !p->incomplete)
 		return;
@@ -199,13 +213,16 @@ static void processes(struct text_report *t)
 
 		snprintf(id, sizeof id, "%u", pr->from->pid);
 		sum_row(t, id, &pr->sum);
-		pm_report_text_of(&t->b, base_of(pr->from->program), 18, 0);
+		end.n = 0;
 		if (pr->from->execed) {
-			pm_buf_printf(&t->b, ", exec");
+			pm_buf_printf(&end, ", exec");
 		} else if (pr->from->signal >= 0 || pr->from->status > 0) {
-			pm_buf_printf(&t->b, ", ");
-			exit_of(&t->b, pr->from->status, pr->from->signal);
+			pm_buf_printf(&end, ", ");
+			exit_of(&end, pr->from->status, pr->from->signal);
 		}
+		pm_report_text_of(&t->b, base_of(pr->from->program),
+				  t->width > SUM_ROW + end.n + 4 ? t->width - SUM_ROW - end.n : 4, 0);
+		pm_buf_add(&t->b, end.p, end.n);
 		pm_buf_add(&t->b, "\n", 1);
 		if (pr->from->incomplete)
 			pm_buf_printf(&t->b,
@@ -224,6 +241,7 @@ static void processes(struct text_report *t)
 			pm_buf_add(&t->b, "\n", 1);
 		}
 	}
+	pm_buf_release(&end);
 }
 
 static void blocks(struct text_report *t)
@@ -231,27 +249,28 @@ static void blocks(struct text_report *t)
 	struct pm_profile *p = t->p;
 	uint32_t *order;
 	size_t n = pm_profile_top_blocks(p, t->o->top_blocks ? t->o->top_blocks : 5, &order);
-	char hint[64], num[32], line[256];
+	char num[32], line[256], at_offset[32];
 
-	snprintf(hint, sizeof hint, "most instructions first; addresses as in the file");
-	head(t, "Hottest blocks", hint);
+	head(t, "Hottest blocks", "most instructions first; addresses as in the file");
 	for (size_t i = 0; i < n; i++) {
 		const struct pm_profile_block b = pm_profile_block(p, order[i]);
 		const uint32_t function = pm_profile_function_of(p, order[i], 0);
 		const struct pm_profile_function *f = &p->function[function];
 		const char *file, *last = NULL;
 		unsigned no, last_no = 0;
+		size_t from;
 
-		pm_buf_printf(&t->b, "%s%5.1f %%  %s x %u  ", i ? "\n" : "",
-			      pm_percent(b.insns, p->sum.insns), pm_report_number(b.entries, num),
-			      b.n);
-		pm_report_text_of(&t->b, pm_profile_name(p, function), 40, 0);
+		if (i)
+			pm_buf_add(&t->b, "\n", 1);
+		from = t->b.n;
+		pm_buf_printf(&t->b, "%5.1f %%  %s x %u  ", pm_percent(b.insns, p->sum.insns),
+			      pm_report_number(b.entries, num), b.n);
+		at_offset[0] = 0;
 		if (f->lo && b.addr > f->lo)
-			pm_buf_printf(&t->b, "+0x%llx", (unsigned long long)(b.addr - f->lo));
-		if (pm_profile_name(p, function)[0] != '[') {
-			pm_buf_add(&t->b, "  ", 2);
-			pm_report_text_of(&t->b, base_of(p->object[b.object].path), 24, 0);
-		}
+			snprintf(at_offset, sizeof at_offset, "+0x%llx",
+				 (unsigned long long)(b.addr - f->lo));
+		name_in_object(t, pm_profile_name(p, function), at_offset,
+			       base_of(p->object[b.object].path), t->width - (t->b.n - from));
 		pm_buf_add(&t->b, "\n", 1);
 		for (uint32_t k = 0, at = 0; k < b.n && at < b.size; k++) {
 			if (k == MAX_SHOWN && b.n > MAX_SHOWN + 1) {
@@ -264,8 +283,7 @@ static void blocks(struct text_report *t)
 				file = NULL;
 			at += pm_profile_disasm(p, &b, at, t->o->syntax, line, sizeof line);
 			if (file && (!last || no != last_no || strcmp(file, last))) {
-				size_t from = t->b.n;
-
+				from = t->b.n;
 				pm_report_text_of(&t->b, line, t->width - 38, 0);
 				while (t->b.n - from < 43)
 					pm_buf_add(&t->b, " ", 1);

@@ -1,11 +1,16 @@
 # A report for a file or a pipe is as wide as it needs to be; COLUMNS makes it narrower, wherever it goes. The name of
-# this program's function has 150 characters.
+# the function where this program spends its time has 150 characters.
 $ printf 'int main(void)\n{\n\tint n = 0;\n\n\tfor (int i = 0; i < 9; i++)\n\t\tif (i &\t1)\n\t\t\tn++;\n\treturn n - 4;\n}\n' >i.c; ${CC:-gcc} -g -o i i.c
-$ f=$(printf '%150s' | tr ' ' f); echo "int main(void) { return $f(); } int $f(void) { volatile int n = 9; while (n) n--; return n; }" | sed "s/^/int $f(void); /" >w.c; ${CC:-gcc} -o w w.c
+$ f=$(printf '%150s' | tr ' ' f); echo "int main(void) { return $f() + 3; } int $f(void) { volatile int n = 99999; while (n) n--; return n; }" | sed "s/^/int $f(void); /" >w.c; ${CC:-gcc} -o w w.c
 + for w in '' 80 120; do if [ "$w" ]; then export COLUMNS=$w; else unset COLUMNS; fi; pugmark run -s cachegrind -- ./w 2>&1 | awk -v w="$w" '{ if (length > most) most = length } END { print w + 0, (most > 80), (most > 120) }'; done
 > 0 1 1
 > 80 0 0
 > 120 1 0
+# So it is with long names of programs, also beside how a process ended and where a block lies.
+$ long=a-program-with-a-name-of-forty-characters; cp w $long; env -u COLUMNS pugmark run --report - -q -- ./$long | awk -v end="  $long" '/^Hottest/ { on = 1 } on && / x .*ffff/ { print (substr($0, length - length(end) + 1) == end); exit }'
++ cp "$(readlink -f /bin/sh)" sh-$long; printf './%s; exit 4\n' $long >long.sh; COLUMNS=80 pugmark run --report - -q -- ./sh-$long long.sh | awk 'length > 80 { print } / sh-a-.*, status 4$/ { print "ended" }'
+> 1
+> ended
 # What does not fit is named; of misses and mispredictions some stay.
 $ pugmark run -s cachegrind -- ./i 2>&1 | sed -n '/^cachegrind functions/,/^$/p' | sed -n '1,2p; /\.\.\. and/p' | sed 's/and [0-9]* more/and N more/'
 > cachegrind functions  (most Ir first)
