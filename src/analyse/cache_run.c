@@ -42,6 +42,8 @@ static void send_now(struct pm_cache *c, struct cache_level *l, uint64_t addr, u
 	l->st.bytes_out += size;
 	if (l->next)
 		request(c, l->next, addr, size, op, cls);
+	else if (l->out)
+		cache_out_add(l->out, op, addr, size, cls);
 	else
 		memory(c, op, addr, size);
 }
@@ -118,7 +120,10 @@ static bool fetch(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint
 	if (op != PM_OP_PREFETCH && c->reach <= l->hop)
 		c->reach = l->hop + 1;
 	if (!l->next) {
-		memory(c, op, addr, size);
+		if (l->out)
+			cache_out_add(l->out, op, addr, size, cls);
+		else
+			memory(c, op, addr, size);
 		return false;
 	}
 	if (l->next->conf->incl == PM_EXCL)
@@ -655,7 +660,7 @@ static inline uint64_t key_of(struct pm_cache *c, uint64_t addr)
 	return addr | c->segment0;
 }
 
-static void enter_space(struct pm_cache *c, uint64_t space)
+void pm_cache_enter_space(struct pm_cache *c, uint64_t space)
 {
 	if (c->began && space == c->space)
 		return;
@@ -664,6 +669,24 @@ static void enter_space(struct pm_cache *c, uint64_t space)
 	c->began = true;
 	c->space = space;
 	c->segment0 = segment(c, space, 0) << 48;
+}
+
+void pm_cache_copy_place(struct pm_cache *to, const struct pm_cache *from)
+{
+	uint64_t key, val;
+
+	to->space = from->space;
+	to->segment0 = from->segment0;
+	to->began = from->began;
+	to->other = from->other;
+	to->insns = from->insns;
+	memcpy(to->refs, from->refs, sizeof to->refs);
+	for (size_t i = 0; pm_map_next(&from->segment, &i, &key, &val); )
+		*pm_map_put(&to->segment, key, NULL) = val;
+	for (size_t i = to->nsegment; i < from->nsegment; i++) {
+		pm_grow(to->segment_high, to->nsegment, to->cap_segment);
+		to->segment_high[to->nsegment++] = from->segment_high[i];
+	}
 }
 
 static enum cache_region region_of(const struct pm_cache *c, uint64_t addr)
@@ -744,25 +767,24 @@ static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op
 	}
 }
 
-/* Dinero's copy-back and invalidate: one line (each level's own), or everything. */
-static void maintain(struct pm_cache *c, const struct pm_event *e)
+/* Dinero's copy-back and invalidate: one line (each level's own), or everything; of the levels from
+ * @from to before @to, and of those that take what leaves them. */
+static void maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned from, unsigned to)
 {
-	uint64_t key = key_of(c, e->addr);
-
-	if (e->flags & PM_REF_ALL) {
-		pm_cache_flush(c);
-		return;
-	}
-	for (unsigned i = 0; i < c->conf.n; i++) {
+	for (unsigned i = from; i < to; i++) {
 		struct cache_level *l = c->level + i;
 		uint64_t line = key & l->line_mask, *set = set_of(l, line);
 		unsigned w = find(set, l->ways, line);
 		uint64_t was;
 
+		if (flags & PM_REF_ALL) {
+			flush_level(c, l);
+			continue;
+		}
 		if (l->next_use || w == l->ways)
 			continue;
 		was = set[w];
-		if (e->flags & PM_REF_INVAL) {
+		if (flags & PM_REF_INVAL) {
 			drop(l, set, w);
 			l->st.invalidated++;
 		} else if (was & LINE_DIRTY) {
@@ -774,6 +796,23 @@ static void maintain(struct pm_cache *c, const struct pm_event *e)
 			out(c, l, line, true, subs);
 		}
 	}
+	if (c->level[to - 1].out)
+		cache_out_add(c->level[to - 1].out, CACHE_OUT_MAINTAIN, key, 0, flags);
+}
+
+void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,
+		       const struct cache_request *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].op == CACHE_OUT_MAINTAIN)
+			maintain(c, v[i].addr, v[i].cls, from, to);
+		else
+			request(c, c->level + from, v[i].addr, v[i].size, v[i].op, v[i].cls);
+}
+
+uint64_t pm_cache_key(struct pm_cache *c, uint64_t addr)
+{
+	return key_of(c, addr);
 }
 
 static void rare_event(struct pm_cache *c, const struct pm_event *e, const struct pm_batch *b)
@@ -881,7 +920,7 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 							 PM_REF_UNCACHED),
 					     0)) {
 				if (!(e->flags & PM_REF_UNCACHED))
-					maintain(c, e);
+					maintain(c, key_of(c, e->addr), e->flags, 0, c->own);
 				break;
 			}
 			line = key & ld->line_mask;
@@ -931,6 +970,6 @@ void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n)
 void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b)
 {
 	if (b->stream)
-		enter_space(c, b->stream->space);
+		pm_cache_enter_space(c, b->stream->space);
 	run(c, b->ev, b->n, b);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cache_family.h"
 #include "analyse/cache_set.h"
 #include "analyse/cache_shadow.h"
 #include "analyse/cache_sim.h"
@@ -69,6 +70,7 @@ struct pm_cache *pm_cache_from(const struct pm_cache_conf *cc)
 	struct pm_cache *c = pm_alloc(sizeof *c);
 
 	c->conf = *cc;
+	c->own = cc->n;
 	c->flush_left = cc->flush_insns;
 	for (unsigned i = 0; i < cc->n; i++)
 		level_init(c, i);
@@ -183,6 +185,8 @@ void pm_cache_free(struct pm_cache *c)
 {
 	if (!c)
 		return;
+	if (c->family)
+		pm_cache_family_leave(c->family, c);
 	for (unsigned i = 0; i < c->conf.n; i++) {
 		struct cache_level *l = c->level + i;
 
@@ -346,7 +350,10 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 	if (c->conf.by_insn)
 		pm_names_learn(&c->names, b->code);
-	pm_cache_batch(c, b);
+	if (c->family)
+		pm_cache_family_batch(c->family, b);
+	else
+		pm_cache_batch(c, b);
 	if (c->segment.n > 65535)
 		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
 					 "treats all as one");
@@ -361,8 +368,12 @@ struct pm_names *pm_cache_names(void *self)
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct pm_cache *c = self;
-	bool code = c->refs[0][0] + c->refs[0][1],
-	     data = c->refs[1][0] + c->refs[1][1] + c->refs[2][0] + c->refs[2][1];
+	bool code, data;
+
+	if (c->family)
+		pm_cache_family_end(c->family);
+	code = c->refs[0][0] + c->refs[0][1];
+	data = c->refs[1][0] + c->refs[1][1] + c->refs[2][0] + c->refs[2][1];
 
 	/* which facts are needed depends on the levels: half a trace is simulated, none is an
 	 * error */
@@ -387,11 +398,18 @@ static void destroy(void *self)
 	pm_cache_free(self);
 }
 
-const struct pm_sink_ops pm_sim_cache = {
-	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "cache", .about = "a hierarchy of caches",
+static void unite(void *const *self, size_t n, bool *served)
+{
+	pm_cache_unite((struct pm_cache *const *)self, n, served);
+}
+
+const struct pm_uniting_sink_ops pm_sim_cache = { {
+	.abi = PM_ABI, .flags = PM_SINK_REFS | PM_SINK_UNITES, .name = "cache",
+	.about = "a hierarchy of caches",
 	.create = cache_create, .consume = consume, .finish = finish, .destroy = destroy,
-};
-const struct pm_sink_ops pm_sim_tlb = {
-	.abi = PM_ABI, .flags = PM_SINK_REFS, .name = "tlb", .about = "a hierarchy of TLBs",
+}, unite };
+const struct pm_uniting_sink_ops pm_sim_tlb = { {
+	.abi = PM_ABI, .flags = PM_SINK_REFS | PM_SINK_UNITES, .name = "tlb",
+	.about = "a hierarchy of TLBs",
 	.create = tlb_create, .consume = consume, .finish = finish, .destroy = destroy,
-};
+}, unite };

@@ -55,6 +55,7 @@
 
 #include "base/mem.h"
 #include "pugmark/pugmark.h"
+#include "trace/sinks.h"
 
 enum pm_cache_op { PM_OP_FETCH, PM_OP_READ, PM_OP_WRITE, PM_OP_BACK, PM_OP_PREFETCH, PM_OP_COUNT };
 enum pm_cache_policy { PM_LRU, PM_FIFO, PM_RANDOM, PM_PLRU, PM_SRRIP, PM_DRRIP, PM_OPT };
@@ -153,7 +154,7 @@ struct pm_cache_insn { uint64_t pc, miss[PM_CACHE_LEVELS]; };
 /* Sorted by first-level misses, most first; borrowed until the next call on @c. */
 const struct pm_cache_insn *pm_cache_by_insn(struct pm_cache *c, size_t *n);
 
-extern const struct pm_sink_ops pm_sim_cache, pm_sim_tlb;
+extern const struct pm_uniting_sink_ops pm_sim_cache, pm_sim_tlb;
 struct pm_names;
 struct pm_names *pm_cache_names(void *self);	/* of the sink: see sims.h */
 /* What the sink @self blames on instructions: misses by level (setting byinsn). See sims.h. */

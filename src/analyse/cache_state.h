@@ -5,6 +5,7 @@
  *   cache_shadow.h    the 3C split of misses (inline, too)
  *   cache_run.c       events to accesses, each access of a level, and what it sends to the next
  *   cache_opt.c       levels with the policy OPT, after the end of the trace
+ *   cache_family.c    several hierarchies in one pass; lru_family.c: their LRU levels
  *   cache_sim.c       life, results, sinks
  *
  * A way is one word: the line's address with flags in the bits that a line address leaves free.
@@ -13,6 +14,7 @@
 #ifndef PM_ANALYSE_CACHE_STATE_H
 #define PM_ANALYSE_CACHE_STATE_H
 
+#include "analyse/cache_out.h"
 #include "analyse/cache_sim.h"
 #include "analyse/names.h"
 
@@ -41,7 +43,8 @@ struct cache_level {
 	/* warm */
 	struct pm_level_stats st;
 	const struct pm_level_conf *conf;
-	struct cache_level *next;		/* NULL: memory */
+	struct cache_level *next;		/* NULL: memory, or @out */
+	struct cache_out *out;			/* what leaves it, for others; NULL: it goes on */
 	unsigned index, hop;		/* hop: levels between this one and the processor */
 	uint32_t *sub_valid, *sub_dirty;	/* by way, NULL without sub-blocks */
 	unsigned sub_shift;
@@ -75,6 +78,9 @@ struct pm_cache {
 	struct pm_cache_conf conf;
 	struct cache_level level[PM_CACHE_LEVELS];
 	struct cache_level *first_i, *first_d;
+	unsigned own;			/* levels that it simulates from its events: the first
+					 * ones; conf.n unless @family does */
+	struct cache_family *family;	/* simulates it; NULL: it does so itself */
 	struct pm_cache_memory mem;
 	struct pm_cache_memory_stats mst;
 	uint64_t pc, insns, flush_left;
@@ -106,5 +112,19 @@ struct pm_cache {
 /* One access within one line. True: it hit. */
 bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
 		   enum pm_cache_op op, unsigned cls);
+
+/* Requests to level @from, which leave the simulated part of the hierarchy behind level @to - 1. */
+void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,
+		       const struct cache_request *v, size_t n);
+/* For who walks through events himself: what the caches call the address, after batches of this
+ * space. */
+void pm_cache_enter_space(struct pm_cache *c, uint64_t space);
+uint64_t pm_cache_key(struct pm_cache *c, uint64_t addr);
+/* @to is where @from is in the trace: instructions, references, address spaces. */
+void pm_cache_copy_place(struct pm_cache *to, const struct pm_cache *from);
+/* Of a family: after its end, what it knows of @c becomes @c's own. */
+void pm_cache_family_batch(struct cache_family *f, const struct pm_batch *b);
+void pm_cache_family_end(struct cache_family *f);
+void pm_cache_family_leave(struct cache_family *f, struct pm_cache *c);
 
 #endif

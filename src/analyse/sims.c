@@ -21,7 +21,7 @@
 #include "analyse/uops.h"
 
 const struct pm_sink_ops *const pm_sims[] = {
-	&pm_sim_cache, &pm_sim_tlb, &pm_sim_allcache, &pm_sim_reuse, &pm_sim_bpred,
+	&pm_sim_cache.ops, &pm_sim_tlb.ops, &pm_sim_allcache, &pm_sim_reuse, &pm_sim_bpred,
 	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
 	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects,
 	&pm_sim_insns, &pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix,
@@ -49,7 +49,7 @@ const struct pm_sink_ops *pm_sim_of(const char *spec)
 /* One more when a simulator's numbers change, or what it calls them: results that are kept say of
  * which version they are. Whoever forgets it makes sweeps keep the old results. */
 static const struct { const struct pm_sink_ops *ops; unsigned version; } versions[] = {
-	{ &pm_sim_cache, 1 }, { &pm_sim_tlb, 1 }, { &pm_sim_calls, 2 },
+	{ &pm_sim_cache.ops, 1 }, { &pm_sim_tlb.ops, 1 }, { &pm_sim_calls, 2 },
 };
 
 unsigned pm_sim_version(const struct pm_sink_ops *ops)
@@ -62,14 +62,14 @@ unsigned pm_sim_version(const struct pm_sink_ops *ops)
 
 bool pm_sim_is_cache(const struct pm_sink_ops *ops)
 {
-	return ops == &pm_sim_cache || ops == &pm_sim_tlb;
+	return ops == &pm_sim_cache.ops || ops == &pm_sim_tlb.ops;
 }
 
 enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_err *err)
 {
 	const struct pm_sink_ops *ops = pm_sim_of(spec);
 	const char *colon = strchr(spec, ':'), *config = colon ? colon + 1 : "";
-	const bool tlb = ops == &pm_sim_tlb;
+	const bool tlb = ops == &pm_sim_tlb.ops;
 	struct pm_cache_conf cc;
 
 	to->n = 0;
@@ -93,8 +93,8 @@ static const struct {
 } tells[] = {
 	{ &pm_sim_cachegrind.ops, pm_cachegrind_costs, pm_cachegrind_meter,
 	  pm_cachegrind_meter_free },
-	{ &pm_sim_cache, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
-	{ &pm_sim_tlb, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
+	{ &pm_sim_cache.ops, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
+	{ &pm_sim_tlb.ops, pm_cache_costs, pm_cache_meter, pm_cache_meter_free },
 	{ &pm_sim_bpred, pm_bpred_costs, pm_bpred_meter, pm_bpred_meter_free },
 	{ &pm_sim_core, pm_core_costs, pm_core_meter, pm_core_meter_free },
 };
@@ -144,8 +144,8 @@ static const struct {
 } named[] = {
 	{ &pm_sim_objects, pm_objects_names }, { &pm_sim_calls, pm_calls_names },
 	{ &pm_sim_memory, pm_memory_names }, { &pm_sim_cachegrind.ops, pm_cachegrind_names },
-	{ &pm_sim_bpred, pm_bpred_names }, { &pm_sim_cache, pm_cache_names },
-	{ &pm_sim_tlb, pm_cache_names }, { &pm_sim_core, pm_core_names },
+	{ &pm_sim_bpred, pm_bpred_names }, { &pm_sim_cache.ops, pm_cache_names },
+	{ &pm_sim_tlb.ops, pm_cache_names }, { &pm_sim_core, pm_core_names },
 	{ &pm_sim_tree_costs, pm_sim_tree_names },
 };
 

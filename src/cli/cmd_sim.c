@@ -52,7 +52,9 @@ int cmd_sim(int argc, char **argv)
 		"  pugmark sim --sim core:topdown prog.pug    what keeps a core waiting: top-down\n"
 		"  pugmark sim --sim 'reuse:line=64;sample=100' --json - prog.pug\n"
 		"An empty CONFIG is the simulator's default. The error for a wrong one says what "
-		"is allowed."
+		"is allowed.\n"
+		"Many caches of one command share their work: a hundred sizes and ways take little "
+		"longer than one."
 	};
 	struct { const char *name; struct pm_opt_list list; } by[] = {
 		{ .name = "cache" }, { .name = "tlb" }, { .name = "bpred" }, { .name = "allcache" },

@@ -32,6 +32,7 @@ struct pipe_sink {
 	void **part;			/* ... by stream */
 	size_t npart;
 	int lane;			/* -1: called by who pushes */
+	bool served;			/* not called: PM_SINK_UNITES */
 	enum pipe_form form;
 };
 
@@ -275,6 +276,34 @@ static bool is_light(const struct pm_pipeline *p, const struct pipe_sink *s)
 	return s->ops->flags & PM_SINK_LIGHT || (p->packed && (s->ops->flags & chains) == chains);
 }
 
+/* Objects that can do their work together do so. */
+static void unite(struct pm_pipeline *p)
+{
+	void **self = pm_alloc((p->nsink + 1) * sizeof *self);
+	bool *served = pm_alloc((p->nsink + 1) * sizeof *served);
+
+	for (size_t i = 0; i < p->nsink; i++) {
+		const struct pm_sink_ops *ops = p->sink[i].ops;
+		size_t n = 0;
+
+		for (size_t k = 0; k < i && ops; k++)
+			if (p->sink[k].ops == ops)
+				ops = NULL;	/* these have been */
+		if (!ops || !(ops->flags & PM_SINK_UNITES))
+			continue;
+		for (size_t k = i; k < p->nsink; k++)
+			if (p->sink[k].ops == ops)
+				self[n++] = p->sink[k].self;
+		memset(served, 0, n * sizeof *served);
+		((const struct pm_uniting_sink_ops *)ops)->unite(self, n, served);
+		for (size_t k = p->nsink; k-- > i; )
+			if (p->sink[k].ops == ops)
+				p->sink[k].served = served[--n];
+	}
+	free(self);
+	free(served);
+}
+
 /* Which thread calls which sink. */
 static void form_crews(struct pm_pipeline *p, uint32_t facts)
 {
@@ -282,7 +311,7 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 	bool split = false;
 
 	for (size_t i = 0; i < p->nsink; i++) {
-		busy += !is_light(p, &p->sink[i]);
+		busy += !p->sink[i].served && !is_light(p, &p->sink[i]);
 		split = split || p->sink[i].config;
 	}
 	lanes = split || busy > p->threads ? p->threads : busy;
@@ -295,6 +324,8 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 		s->form = p->packed && s->ops->flags & PM_SINK_CHAINS		       ? PACKED
 			  : facts & PM_HAS_BLOCKS && !(s->ops->flags & PM_SINK_BLOCKS) ? PLAIN
 										       : BLOCKS;
+		if (s->served)
+			continue;
 		if (lanes && !is_light(p, s))
 			s->lane = (int)(next++ % lanes);
 		for (unsigned k = 0; k < p->ncrew; k++) {
@@ -346,6 +377,7 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 	add_stage(p, NULL, NULL);
 	for (size_t i = 0; i < p->nsink && !p->ntrans; i++)
 		p->packed = p->packed || p->sink[i].ops->flags & PM_SINK_CHAINS;
+	unite(p);
 	form_crews(p, facts);
 	return PM_OK;
 }
@@ -402,7 +434,7 @@ static enum pm_status call(const struct crew *c, const struct pm_batch *b,
 		struct pipe_sink *s = p->sink + i;
 		void *self = s->self;
 
-		if (s->form != form)
+		if (s->form != form || s->served)
 			continue;
 		if (s->config) {
 			if (c->lane !=

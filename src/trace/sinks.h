@@ -21,6 +21,16 @@
 #define PM_SINK_PLUGIN (1u << 26)
 extern const struct pm_sizes pm_struct_sizes;		/* pipeline.c */
 
+/* First member of a pm_uniting_sink_ops: objects in one pipeline may do their work together. */
+#define PM_SINK_UNITES (1u << 27)
+struct pm_uniting_sink_ops {
+	struct pm_sink_ops ops;
+	/* All @n objects of one pipeline, before the first batch. served[i] is set if another one
+	 * does the work of self[i]: that one gets no batches, and finishes as ever, in any
+	 * order. */
+	void (*unite)(void *const *self, size_t n, bool *served);
+};
+
 extern const struct pm_sink_ops pm_count_ops, pm_digest_ops, pm_dump_ops, pm_dump_blocks_ops,
 	pm_discard_ops, pm_vtrace_ops;
 

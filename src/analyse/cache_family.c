@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+/* A family is a tree. Its root takes events, the other nodes take what leaves a *way* (one
+ * distinct level, or pair of first levels) of the node above. A node is one way of ordinary levels,
+ * which some hierarchy of those that share it lends (the carrier), or several ways of LRU levels in
+ * one pass. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/cache_family.h"
+#include "analyse/cache_state.h"
+#include "analyse/lru_family.h"
+
+#define PASS_FIRST	3	/* so many first levels, and so many ... */
+#define PASS_LATER	2	/* ... later ones, are quicker in one pass */
+#define KEPT		4096	/* requests that wait, at most, before the next level takes them:
+				 * its lines stay in the processor's cache meanwhile */
+
+struct family_way {
+	struct pm_cache **item;			/* hierarchies that have it */
+	size_t n;
+	struct cache_out out;
+	struct family_node **child;
+	size_t nchild;
+};
+
+struct family_node {
+	unsigned from, to;		/* levels, as each of its hierarchies counts them */
+	struct lru_family *lru, *lru_d;	/* NULL: one way, with a carrier. lru_d: of the root, data;
+					 * the same if the first level is not split */
+	struct family_way *way;
+	size_t nway;
+};
+
+struct cache_family {
+	struct pm_cache *first;		/* knows address spaces, counts references */
+	struct family_node *root;
+	size_t members;			/* that have not left */
+	bool ended;
+};
+
+/* ---- what is the same ----------------------------------------------------------------------- */
+
+static bool same_level(const struct pm_level_conf *a, const struct pm_level_conf *b)
+{
+	return a->size == b->size && a->ways == b->ways && a->line == b->line &&
+	       a->sub == b->sub && a->policy == b->policy && a->wb == b->wb && a->wa == b->wa &&
+	       a->incl == b->incl && a->victim == b->victim && a->wbuf == b->wbuf &&
+	       a->prefetch == b->prefetch && a->degree == b->degree &&
+	       a->three_c == b->three_c && a->seed == b->seed && a->side == b->side;
+}
+
+/* How many levels stand first: 1 or 2. */
+static unsigned firsts(const struct pm_cache *c)
+{
+	return c->conf.n > 1 && c->conf.level[1].depth == c->conf.level[0].depth ? 2 : 1;
+}
+
+static bool fits(const struct pm_cache *c)
+{
+	const struct pm_cache_conf *cc = &c->conf;
+
+	if (c->family || cc->flush_insns || cc->flush_switch || cc->regions || cc->by_insn)
+		return false;
+	for (unsigned i = 0; i < cc->n; i++)
+		if (cc->level[i].incl != PM_NINE || cc->level[i].policy == PM_OPT ||
+		    (i >= firsts(c) && cc->level[i].side))
+			return false;
+	return true;
+}
+
+/* Have both the levels @from..@to? All of the first ones, if @from is 0. */
+static bool both_have(const struct pm_cache *a, const struct pm_cache *b, unsigned from,
+		      unsigned to)
+{
+	if (from)
+		return a->conf.n >= to && b->conf.n >= to;
+	return firsts(a) == to && firsts(b) == to && a->conf.shared == b->conf.shared;
+}
+
+static bool same_levels(const struct pm_cache *a, const struct pm_cache *b, unsigned from,
+			unsigned to)
+{
+	if (!both_have(a, b, from, to))
+		return false;
+	for (unsigned i = from; i < to; i++)
+		if (!same_level(a->conf.level + i, b->conf.level + i))
+			return false;
+	return true;
+}
+
+static bool all_lru(const struct pm_cache *c, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		if (!lru_family_fits(c->conf.level + i))
+			return false;
+	return true;
+}
+
+/* Can levels @from..@to of both be in one pass? */
+static bool alike(const struct pm_cache *a, const struct pm_cache *b, unsigned from, unsigned to)
+{
+	if (!both_have(a, b, from, to) || !all_lru(a, from, to) || !all_lru(b, from, to))
+		return false;
+	for (unsigned i = from; i < to; i++)
+		if (a->conf.level[i].line != b->conf.level[i].line ||
+		    a->conf.level[i].side != b->conf.level[i].side)
+			return false;
+	return true;
+}
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+static struct family_way *add_way(struct family_node *d)
+{
+	d->way = pm_realloc(d->way, (d->nway + 1) * sizeof *d->way);
+	d->way[d->nway] = (struct family_way){ 0 };
+	return d->way + d->nway++;
+}
+
+static void add_item(struct family_way *w, struct pm_cache *c)
+{
+	w->item = pm_realloc(w->item, (w->n + 1) * sizeof(void *));
+	w->item[w->n++] = c;
+}
+
+/* One way for each distinct one among @c. */
+static struct family_node *node_of(struct pm_cache *const *c, size_t n, unsigned from, unsigned to)
+{
+	struct family_node *d = pm_alloc(sizeof *d);
+
+	d->from = from;
+	d->to = to;
+	for (size_t i = 0; i < n; i++) {
+		size_t w = 0;
+
+		while (w < d->nway && !same_levels(d->way[w].item[0], c[i], from, to))
+			w++;
+		add_item(w < d->nway ? d->way + w : add_way(d), c[i]);
+	}
+	return d;
+}
+
+static void add_children(struct family_way *w, unsigned from);
+
+/* Levels @from.. of the way's carrier are simulated for itself. */
+static void carry(struct family_node *d)
+{
+	struct family_way *w = d->way;
+	struct pm_cache *c = w->item[0];
+
+	if (w->n == 1) {
+		d->to = c->conf.n;
+		return;
+	}
+	for (unsigned i = d->from; i < d->to; i++) {
+		c->level[i].next = NULL;
+		c->level[i].out = &w->out;
+	}
+	add_children(w, d->to);
+}
+
+static void pass(struct family_node *d)
+{
+	const struct pm_cache *c = d->way[0].item[0];
+	const bool two = d->to - d->from > 1;
+
+	d->lru = lru_family_new(c->conf.level[d->from].line);
+	d->lru_d = two ? lru_family_new(c->conf.level[d->from + 1].line) : d->lru;
+	for (size_t w = 0; w < d->nway; w++) {
+		const struct pm_level_conf *lc = d->way[w].item[0]->conf.level + d->from;
+
+		lru_family_add(d->lru, lc);
+		if (two)
+			lru_family_add(d->lru_d, lc + 1);
+	}
+	for (size_t w = 0; w < d->nway; w++) {
+		const struct pm_level_conf *lc = d->way[w].item[0]->conf.level + d->from;
+
+		add_children(d->way + w, d->to);
+		if (!d->way[w].out.kept)
+			continue;
+		lru_family_exit(d->lru, lc, &d->way[w].out);
+		if (two)
+			lru_family_exit(d->lru_d, lc + 1, &d->way[w].out);
+	}
+}
+
+static void add_child(struct family_way *w, struct family_node *d)
+{
+	w->child = pm_realloc(w->child, (w->nchild + 1) * sizeof(void *));
+	w->child[w->nchild++] = d;
+	w->out.kept = true;
+	if (d->nway > 1)
+		pass(d);
+	else
+		carry(d);
+}
+
+/* In @left[0..*n): those that can be in one pass with left[0], or are equal to it if it is none for
+ * that; taken out, into @same. How many. */
+static size_t take_alike(struct pm_cache **left, size_t *n, unsigned from, unsigned to,
+			 struct pm_cache **same)
+{
+	struct pm_cache *const c = left[0];
+	const bool lru = all_lru(c, from, to);
+	size_t k = 0, rest = 0;
+
+	for (size_t i = 0; i < *n; i++)
+		if (lru ? alike(c, left[i], from, to) : same_levels(c, left[i], from, to))
+			same[k++] = left[i];
+		else
+			left[rest++] = left[i];
+	*n = rest;
+	return k;
+}
+
+/* Nodes for level @from of those of the way's hierarchies that have one. */
+static void add_children(struct family_way *w, unsigned from)
+{
+	struct pm_cache **left = pm_alloc((w->n + 1) * sizeof(void *)),
+			**same = pm_alloc((w->n + 1) * sizeof(void *));
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->item[i]->conf.n > from)
+			left[n++] = w->item[i];
+	while (n) {
+		size_t k = take_alike(left, &n, from, from + 1, same);
+
+		add_child(w, node_of(same, k, from, from + 1));
+	}
+	free(left);
+	free(same);
+}
+
+static void free_node(struct family_node *d)
+{
+	for (size_t w = 0; w < d->nway; w++) {
+		for (size_t i = 0; i < d->way[w].nchild; i++)
+			free_node(d->way[w].child[i]);
+		free(d->way[w].child);
+		free(d->way[w].item);
+		free(d->way[w].out.v);
+	}
+	if (d->lru_d != d->lru)
+		lru_family_free(d->lru_d);
+	lru_family_free(d->lru);
+	free(d->way);
+	free(d);
+}
+
+/* A family of @root, whose first item does the others' work. */
+static void found(struct family_node *root, struct pm_cache *const *all, size_t n, bool *served)
+{
+	struct cache_family *f = pm_alloc(sizeof *f);
+
+	f->root = root;
+	f->first = root->way[0].item[0];
+	for (size_t w = 0; w < root->nway; w++)
+		for (size_t i = 0; i < root->way[w].n; i++) {
+			struct pm_cache *c = root->way[w].item[i];
+
+			c->family = f;
+			f->members++;
+			for (size_t k = 0; k < n; k++)
+				if (all[k] == c)
+					served[k] = c != f->first;
+		}
+	if (root->nway > 1) {
+		pass(root);
+	} else {
+		f->first->own = root->to;
+		carry(root);
+	}
+}
+
+void pm_cache_unite(struct pm_cache *const *c, size_t n, bool *served)
+{
+	struct pm_cache **left = pm_alloc((n + 1) * sizeof(void *)),
+			**same = pm_alloc((n + 1) * sizeof(void *));
+	size_t nleft = 0, k;
+
+	for (size_t i = 0; i < n; i++)
+		if (fits(c[i]))
+			left[nleft++] = c[i];
+	while (nleft) {
+		const unsigned to = firsts(left[0]);
+		struct family_node *d;
+
+		k = take_alike(left, &nleft, 0, to, same);
+		d = node_of(same, k, 0, to);
+		if (d->nway >= PASS_FIRST) {
+			found(d, c, n, served);
+			continue;
+		}
+		for (size_t w = 0; w < d->nway; w++)
+			if (d->way[w].n > 1)
+				found(node_of(d->way[w].item, d->way[w].n, 0, to), c, n, served);
+		free_node(d);
+	}
+	free(left);
+	free(same);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static void node_requests(struct family_node *d, const struct cache_request *v, size_t n);
+
+/* The next levels take what has left @d, if there is enough of it: @least. */
+static void drain(struct family_node *d, size_t least)
+{
+	for (struct family_way *w = d->way, *end = w + d->nway; w < end; w++) {
+		if (w->out.n && w->out.n >= least)
+			for (size_t i = 0; i < w->nchild; i++)
+				node_requests(w->child[i], w->out.v, w->out.n);
+		if (w->out.n >= least)
+			w->out.n = 0;
+		for (size_t i = 0; i < w->nchild && least <= 1; i++)
+			drain(w->child[i], least);
+	}
+}
+
+/* The counters of level @i of the node's way, and its lines if they are wanted; into @c, which has
+ * such a way. What left it for memory is added to @mem. */
+static void level_of_pass(const struct family_node *d, struct pm_cache *c, bool lines,
+			  struct pm_cache_memory_stats *mem)
+{
+	for (unsigned i = d->from; i < d->to; i++) {
+		struct pm_cache_memory_stats m;
+
+		lru_family_level(i > d->from ? d->lru_d : d->lru, c->level + i, &m, lines);
+		mem->reads += m.reads;
+		mem->writes += m.writes;
+		mem->bytes_read += m.bytes_read;
+		mem->bytes_written += m.bytes_written;
+	}
+}
+
+/* Something happens to the lines of all caches that lists cannot show (a line is taken away): each
+ * way gets its carrier, with the lines that it has. */
+static void dissolve(struct family_node *d)
+{
+	for (struct family_way *w = d->way, *end = w + d->nway; w < end; w++) {
+		struct pm_cache *c = w->item[0];
+
+		w->out.st = (struct pm_cache_memory_stats){ 0 };
+		level_of_pass(d, c, true, &w->out.st);
+		for (unsigned i = d->from; i < d->to; i++) {
+			c->level[i].next = NULL;
+			c->level[i].out = &w->out;
+		}
+	}
+	if (d->lru_d != d->lru)
+		lru_family_free(d->lru_d);
+	lru_family_free(d->lru);
+	d->lru = d->lru_d = NULL;
+}
+
+static void pass_requests(struct family_node *d, const struct cache_request *v, size_t n)
+{
+	const uint32_t line = d->way[0].item[0]->conf.level[d->from].line;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t addr = v[i].addr, size = v[i].size;
+
+		if (v[i].op == CACHE_OUT_MAINTAIN) {
+			dissolve(d);
+			node_requests(d, v + i, n - i);
+			return;
+		}
+		while (size) {
+			uint64_t room = line - (addr & (line - 1)), k = size < room ? size : room;
+
+			lru_family_access(d->lru, addr, lru_kind_of(v[i].op, v[i].cls, k == line));
+			addr += k;
+			size -= k;
+		}
+	}
+}
+
+static void node_requests(struct family_node *d, const struct cache_request *v, size_t n)
+{
+	if (d->lru)
+		pass_requests(d, v, n);
+	else
+		for (size_t w = 0; w < d->nway; w++)
+			pm_cache_requests(d->way[w].item[0], d->from, d->to, v, n);
+	drain(d, KEPT);
+}
+
+/* Each way's carrier goes on with the events from @ev on. */
+static void dissolve_root(struct cache_family *f, const struct pm_event *ev, size_t n)
+{
+	const struct pm_cache *from = f->first;
+
+	dissolve(f->root);
+	for (size_t w = 0; w < f->root->nway; w++) {
+		struct pm_cache *c = f->root->way[w].item[0];
+
+		if (c != from)
+			pm_cache_copy_place(c, from);
+		c->own = f->root->to;
+	}
+	for (size_t w = 0; w < f->root->nway; w++)
+		pm_cache_events(f->root->way[w].item[0], ev, n);
+}
+
+/* HOT: once per event. */
+static void pass_events(struct cache_family *f, const struct pm_event *ev, size_t n)
+{
+	struct pm_cache *c = f->first;
+	struct lru_family *li = c->first_i ? f->root->lru : NULL,
+			  *ld = c->first_d ? f->root->lru_d : NULL;
+	const enum lru_kind write = c->conf.tlb ? LRU_READ : LRU_WRITE;
+	const uint64_t seg0 = c->segment0;
+
+	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
+		uint64_t key = e->addr | seg0;
+		unsigned cls = (e->flags & PM_REF_STACK) != 0;
+
+		switch (e->kind) {
+		case PM_EV_INSN:
+			c->insns++;
+			/* fall through */
+		case PM_EV_LINE:
+			if (!li)
+				break;
+			if (e->addr >> 48)
+				key = pm_cache_key(c, e->addr);
+			c->refs[PM_OP_FETCH][0]++;
+			lru_family_ref(li, key, e->size, LRU_FETCH);
+			break;
+		case PM_EV_READ:
+		case PM_EV_MODIFY:
+		case PM_EV_WRITE:
+			if (!ld) {
+				c->other = true;
+				break;
+			}
+			if (e->addr >> 48)
+				key = pm_cache_key(c, e->addr);
+			if (__builtin_expect(e->flags & PM_REF_UNCACHED, 0))
+				break;
+			if (__builtin_expect(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL), 0)) {
+				dissolve_root(f, e, end - e);
+				return;
+			}
+			if (e->kind != PM_EV_WRITE) {
+				c->refs[PM_OP_READ][cls]++;
+				lru_family_ref(ld, key, e->size, LRU_READ + cls);
+			}
+			if (e->kind != PM_EV_READ) {
+				c->refs[PM_OP_WRITE][cls]++;
+				lru_family_ref(ld, key, e->size, write + cls);
+			}
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+void pm_cache_family_batch(struct cache_family *f, const struct pm_batch *b)
+{
+	struct family_node *d = f->root;
+
+	if (d->lru) {
+		if (b->stream)
+			pm_cache_enter_space(f->first, b->stream->space);
+		pass_events(f, b->ev, b->n);
+	} else {
+		for (size_t w = 0; w < d->nway; w++)
+			pm_cache_batch(d->way[w].item[0], b);
+	}
+	drain(d, KEPT);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+/* What was counted at @d becomes what its hierarchies counted. */
+static void tell(const struct family_node *d)
+{
+	for (size_t k = 0; k < d->nway; k++) {
+		struct family_way *w = d->way + k;
+		const struct pm_cache *carrier = w->item[0];
+		struct pm_cache_memory_stats mem = { 0 };
+
+		for (size_t i = 0; i < w->n; i++) {
+			struct pm_cache *c = w->item[i];
+
+			if (d->lru && !i)
+				level_of_pass(d, c, false, &mem);
+			for (unsigned l = d->from; l < d->to && i; l++)
+				c->level[l].st = carrier->level[l].st;
+			if (c->conf.n == d->to && d->lru)
+				c->mst = mem;
+			else if (c->conf.n == d->to && carrier->level[d->from].out)
+				c->mst = w->out.st;
+		}
+		for (size_t i = 0; i < w->nchild; i++)
+			tell(w->child[i]);
+	}
+}
+
+void pm_cache_family_end(struct cache_family *f)
+{
+	if (f->ended)
+		return;
+	f->ended = true;
+	drain(f->root, 1);
+	for (size_t k = 0; k < f->root->nway; k++) {
+		const struct family_way *w = f->root->way + k;
+		const struct pm_cache *from = f->root->lru ? f->first : w->item[0];
+
+		for (size_t i = 0; i < w->n; i++) {
+			struct pm_cache *c = w->item[i];
+
+			c->insns = from->insns;
+			c->other = from->other;
+			memcpy(c->refs, from->refs, sizeof c->refs);
+		}
+	}
+	tell(f->root);
+}
+
+void pm_cache_family_leave(struct cache_family *f, struct pm_cache *c)
+{
+	c->family = NULL;
+	if (--f->members)
+		return;
+	free_node(f->root);
+	free(f);
+}
