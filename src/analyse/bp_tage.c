@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,65 +9,151 @@
 
 /* ---- history (1), (2): bits in a ring, and folds that are kept up to date ------------------- */
 
-#define RING 1024			/* more than the longest history, a power of two */
+#define RING	1024			/* more than the longest history, a power of two */
+#define LANES	16			/* no fewer than tables; a fold has at most 14 bits */
 
-struct fold { uint32_t v; uint16_t len; uint8_t width, out; };	/* out = len % width */
-
-struct history {
-	uint8_t ring[RING];
-	unsigned at;			/* the newest bit */
-	uint32_t path;
-	struct fold *fold;
-	unsigned nfold;
+/* Three folds of each table: as wide as its index, its tag, its tag - 1. */
+enum { FOLD_INDEX, FOLD_TAG, FOLD_TAG1, FOLDS };
+struct folds {
+	uint16_t v[FOLDS][LANES] __attribute__((aligned(16)));
+	uint16_t mask[FOLDS][LANES] __attribute__((aligned(16)));	/* of the fold's bits */
+	uint16_t out[FOLDS][LANES] __attribute__((aligned(16)));	/* where a bit leaves */
 };
 
-static void fold_init(struct fold *f, unsigned len, unsigned width)
+struct history {
+	uint8_t ring[2 * RING];		/* twice the same, so that nobody needs to wrap around */
+	unsigned at;			/* the newest bit; less than RING */
+	uint32_t path;
+	struct folds f;
+};
+
+static void fold_init(struct folds *f, unsigned table, unsigned fold, unsigned len,
+		      unsigned width)
 {
-	*f = (struct fold){ 0, len, width, len % width };
+	f->mask[fold][table] = (1u << width) - 1;
+	f->out[fold][table] = 1u << len % width;
 }
 
-static inline void append(struct history *h, unsigned bit)
+static inline __m128i load(const uint16_t *p)
 {
-	h->at = (h->at - 1) & (RING - 1);
-	h->ring[h->at] = bit;
-	for (unsigned i = 0; i < h->nfold; i++) {
-		struct fold *f = h->fold + i;
-		uint32_t v = f->v << 1 | bit;
+	return _mm_load_si128((const __m128i *)p);
+}
 
-		v ^= (uint32_t)h->ring[(h->at + f->len) & (RING - 1)] << f->out;
-		v ^= v >> f->width;
-		f->v = v & ((1u << f->width) - 1);
+/* All ones in the lanes whose bits are set in @bits, lanes 0..7. */
+static inline __m128i lanes_of(unsigned bits)
+{
+	const __m128i bit = _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128);
+
+	return _mm_cmpeq_epi16(_mm_and_si128(_mm_set1_epi16((short)bits), bit), bit);
+}
+
+/* A fold moves left by one, the new bit comes in, the one that is too old goes, and what has moved
+ * beyond the width comes in again. */
+static inline void append(struct history *h, unsigned bit, const uint16_t *length, unsigned n)
+{
+	const __m128i one = _mm_set1_epi16(1), in = _mm_set1_epi16((short)bit);
+	const uint8_t *newest;
+	unsigned old = 0;
+
+	h->at = (h->at - 1) & (RING - 1);
+	newest = h->ring + h->at;
+	h->ring[h->at] = h->ring[h->at + RING] = bit;
+#pragma GCC unroll 16
+	for (unsigned i = 0; i < n; i++)
+		old |= (unsigned)newest[length[i]] << i;
+	for (unsigned half = 0; half < (n > 8 ? 2 : 1); half++) {
+		const __m128i gone = lanes_of(old >> 8 * half & 255);
+
+#pragma GCC unroll 3
+		for (unsigned k = 0; k < FOLDS; k++) {
+			uint16_t *v = h->f.v[k] + 8 * half;
+			__m128i m = load(h->f.mask[k] + 8 * half), x = load(v);
+
+			x = _mm_or_si128(_mm_add_epi16(x, x), in);
+			x = _mm_xor_si128(x, _mm_and_si128(gone, load(h->f.out[k] + 8 * half)));
+			x = _mm_xor_si128(x, _mm_and_si128(_mm_cmpgt_epi16(x, m), one));
+			_mm_store_si128((__m128i *)v, _mm_and_si128(x, m));
+		}
 	}
 }
 
-static inline void history_branch(struct history *h, const struct pm_br *b)
+static inline void history_branch(struct history *h, const struct pm_br *b, const uint16_t *length,
+				  unsigned n)
 {
 	uint64_t t = b->target;
 
 	if (b->flags & PM_BR_COND) {
-		append(h, (b->flags & PM_BR_TAKEN) != 0);
+		append(h, (b->flags & PM_BR_TAKEN) != 0, length, n);
 	} else if (b->flags & (PM_BR_INDIRECT | PM_BR_RET)) {
 		t ^= t >> 3 ^ t >> 7;
-		append(h, t >> 1 & 1);
-		append(h, t & 1);
+		append(h, t >> 1 & 1, length, n);
+		append(h, t & 1, length, n);
 	}
 	h->path = (h->path << 1 | ((b->pc ^ b->pc >> 2 ^ b->pc >> 5) & 1)) & 0xffff;
 }
 
+/* (3), for 8 tables from @table on. A lane moves right by s if it is multiplied by 2^(16-s), of
+ * which the high half stays. @pc_high is pc moved right by four less than the first table's. */
+struct hashes { uint16_t index[LANES], tag[LANES]; } __attribute__((aligned(16)));
+
+/* 2^(16-s) for s = 4, 3, 2, 1, ... */
+static const uint16_t pc_scale[LANES] __attribute__((aligned(16))) = {
+	1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 12, 1 << 13, 1 << 14, 1 << 15,
+	1 << 12, 1 << 13, 1 << 14, 1 << 15,
+};
+/* ... for s = 1, 2, 3, 4, 5, ... */
+static const uint16_t path_scale[LANES] __attribute__((aligned(16))) = {
+	1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 15, 1 << 14, 1 << 13,
+	1 << 12, 1 << 11, 1 << 15, 1 << 14,
+};
+
+static inline void hash_lanes(const struct history *h, uint64_t pc, uint64_t pc_high,
+			      unsigned table, const uint16_t *path_mask, struct hashes *to)
+{
+	const struct folds *f = &h->f;
+	const __m128i pc0 = _mm_set1_epi16((short)pc), high = _mm_set1_epi16((short)pc_high),
+		      pc9 = _mm_set1_epi16((short)(pc ^ pc >> 9));
+	__m128i q = _mm_and_si128(_mm_set1_epi16((short)h->path), load(path_mask + table)), x, y;
+
+	x = _mm_xor_si128(pc0, _mm_mulhi_epu16(high, load(pc_scale + table)));
+	x = _mm_xor_si128(x, load(f->v[FOLD_INDEX] + table));
+	q = _mm_xor_si128(q, _mm_mulhi_epu16(q, load(path_scale + table)));
+	x = _mm_and_si128(_mm_xor_si128(x, q), load(f->mask[FOLD_INDEX] + table));
+	_mm_store_si128((__m128i *)(to->index + table), x);
+	y = load(f->v[FOLD_TAG1] + table);
+	y = _mm_xor_si128(_mm_add_epi16(y, y), load(f->v[FOLD_TAG] + table));
+	y = _mm_and_si128(_mm_xor_si128(y, pc9), load(f->mask[FOLD_TAG] + table));
+	_mm_store_si128((__m128i *)(to->tag + table), y);
+}
+
+/* of the newest min(n, 16) path bits */
+static const uint16_t tage_path_mask[LANES] __attribute__((aligned(16))) = {
+	(1 << 4) - 1, (1 << 7) - 1, (1 << 11) - 1, 65535, 65535, 65535, 65535, 65535,
+	65535, 65535, 65535, 65535,
+};
+
 /* ---- TAGE ----------------------------------------------------------------------------------- */
+
+#define AHEAD	32			/* branches whose hashes are computed at once */
 
 struct tage_entry { int8_t ctr; uint8_t useful; uint16_t tag; };
 struct tage_loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
 
+/* All hashes of a branch. They depend on what branches did, and on nothing that was predicted. */
+struct tage_at {
+	struct hashes h;
+	uint16_t base;
+	uint16_t sc[SC_TABLES];		/* but for the lowest bit, and what TAGE says */
+};
+
 struct tage {
 	struct history h;
-	struct fold folds[TAGE_TABLES * 3];	/* index, tag, tag - 1 of table 0, 1... */
-	struct tage_entry *table[TAGE_TABLES];
+	struct tage_entry table[TAGE_TABLES][1 << TAGE_LOG];
 	uint8_t base[1 << TAGE_BASE_LOG];
 	int use_alt, tick;
 	uint64_t random;
 	/* of the present branch */
-	uint32_t index[TAGE_TABLES], tag[TAGE_TABLES], base_at;
+	const struct tage_at *at;
 	int provider, alt;		/* table, -1: base */
 	bool provider_taken, alt_taken, taken;
 	/* loop predictor and corrector */
@@ -74,11 +161,11 @@ struct tage {
 	struct tage_loop loop[LOOP_SETS][LOOP_WAYS];
 	int with_loop;
 	int8_t sc[SC_TABLES][1 << SC_LOG];
-	uint32_t sc_at[SC_TABLES];
 	uint64_t ghist;
 	uint16_t local[256];
 	uint32_t imli;
 	int threshold, pc_threshold[64], chooser[2];
+	struct tage_at ahead[AHEAD];
 };
 
 static unsigned rnd(struct tage *t)
@@ -89,16 +176,14 @@ static unsigned rnd(struct tage *t)
 
 static struct tage *tage_new(bool scl)
 {
-	struct tage *t = pm_alloc(sizeof *t);
+	struct tage *t = pm_alloc_lines(sizeof *t);
 
+	memset(t, 0, sizeof *t);
 	for (unsigned i = 0; i < TAGE_TABLES; i++) {
-		t->table[i] = pm_alloc(sizeof *t->table[i] << TAGE_LOG);
-		fold_init(t->folds + 3 * i, tage_length[i], TAGE_LOG);
-		fold_init(t->folds + 3 * i + 1, tage_length[i], tage_tag_bits[i]);
-		fold_init(t->folds + 3 * i + 2, tage_length[i], tage_tag_bits[i] - 1);
+		fold_init(&t->h.f, i, FOLD_INDEX, tage_length[i], TAGE_LOG);
+		fold_init(&t->h.f, i, FOLD_TAG, tage_length[i], tage_tag_bits[i]);
+		fold_init(&t->h.f, i, FOLD_TAG1, tage_length[i], tage_tag_bits[i] - 1);
 	}
-	t->h.fold = t->folds;
-	t->h.nfold = NR(t->folds);
 	memset(t->base, 2, sizeof t->base);
 	t->random = 1;
 	t->scl = scl;
@@ -117,44 +202,26 @@ static void *tagescl_create(const struct pm_bp_args *a)
 	return tage_new(true);
 }
 
-static void tage_free(void *self)
-{
-	struct tage *t = self;
-
-	for (unsigned i = 0; t && i < TAGE_TABLES; i++)
-		free(t->table[i]);
-	free(t);
-}
-
-/* (3), (4) */
-static bool tage_predict(struct tage *t, uint64_t pc)
+/* (4) */
+static bool tage_predict(struct tage *t, const struct tage_at *at)
 {
 	const struct tage_entry *e;
+	unsigned hit = 0;
 
-	t->provider = t->alt = -1;
-	for (int i = TAGE_TABLES; i-- > 0; ) {
-		const struct fold *f = t->folds + 3 * i;
-		uint32_t n = tage_length[i] < 16 ? tage_length[i] : 16,
-			 q = t->h.path & ((1u << n) - 1);
-
-		t->index[i] = (pc ^ pc >> (10 - i % 4) ^ f[0].v ^ q ^ q >> (1 + i % 5)) &
-			      ((1u << TAGE_LOG) - 1);
-		t->tag[i] = (pc ^ pc >> 9 ^ f[1].v ^ f[2].v << 1) & ((1u << tage_tag_bits[i]) - 1);
-		if (t->table[i][t->index[i]].tag != t->tag[i])
-			continue;
-		if (t->provider < 0)
-			t->provider = i;
-		else if (t->alt < 0)
-			t->alt = i;
-	}
-	t->base_at = (pc ^ pc >> TAGE_BASE_LOG) & ((1u << TAGE_BASE_LOG) - 1);
-	t->alt_taken = t->alt >= 0 ? t->table[t->alt][t->index[t->alt]].ctr >= 0
-				   : t->base[t->base_at] >= 2;
+#pragma GCC unroll 12
+	for (unsigned i = 0; i < TAGE_TABLES; i++)
+		hit |= (unsigned)(t->table[i][at->h.index[i]].tag == at->h.tag[i]) << i;
+	t->at = at;
+	t->provider = hit ? 31 - __builtin_clz(hit) : -1;
+	hit &= ~(hit ? 1u << t->provider : 0);
+	t->alt = hit ? 31 - __builtin_clz(hit) : -1;
+	t->alt_taken = t->alt >= 0 ? t->table[t->alt][at->h.index[t->alt]].ctr >= 0
+				   : t->base[at->base] >= 2;
 	if (t->provider < 0) {
 		t->provider_taken = t->taken = t->alt_taken;
 		return t->taken;
 	}
-	e = t->table[t->provider] + t->index[t->provider];
+	e = t->table[t->provider] + at->h.index[t->provider];
 	t->provider_taken = e->ctr >= 0;
 	t->taken = (e->ctr == 0 || e->ctr == -1) && !e->useful && t->use_alt >= 0 ? t->alt_taken
 		: t->provider_taken;
@@ -173,13 +240,13 @@ static void allocate(struct tage *t, bool taken)
 	for (unsigned k = 0; k < 2 && (rnd(t) & 3) == 0; k++)
 		i++;
 	for (; i < TAGE_TABLES && got < 2; i++) {
-		struct tage_entry *e = t->table[i] + t->index[i];
+		struct tage_entry *e = t->table[i] + t->at->h.index[i];
 
 		if (e->useful) {
 			failed++;
 			continue;
 		}
-		*e = (struct tage_entry){ taken ? 0 : -1, 0, t->tag[i] };
+		*e = (struct tage_entry){ taken ? 0 : -1, 0, t->at->h.tag[i] };
 		got++;
 		i++;			/* not in neighbouring tables */
 	}
@@ -199,10 +266,10 @@ static void tage_learn(struct tage *t, bool taken, bool right)
 {
 	bool grow = t->taken != taken && t->provider < TAGE_TABLES - 1;
 	struct tage_entry *e = NULL;
-	uint8_t *base = t->base + t->base_at;
+	uint8_t *base = t->base + t->at->base;
 
 	if (t->provider >= 0) {
-		e = t->table[t->provider] + t->index[t->provider];
+		e = t->table[t->provider] + t->at->h.index[t->provider];
 		if ((e->ctr == 0 || e->ctr == -1) && !e->useful) {
 			if (t->provider_taken == taken)
 				grow = false;
@@ -218,7 +285,7 @@ static void tage_learn(struct tage *t, bool taken, bool right)
 	}
 	if (!e->useful) {
 		if (t->alt >= 0) {
-			struct tage_entry *a = t->table[t->alt] + t->index[t->alt];
+			struct tage_entry *a = t->table[t->alt] + t->at->h.index[t->alt];
 
 			a->ctr = clip_step(a->ctr, taken, -4, 3);
 		} else {
@@ -302,13 +369,13 @@ static void loop_learn(struct tage *t, struct tage_loop *l, uint64_t pc, bool ta
 /* The guess is the lowest bit of every index and nothing else is: branches that share a counter
  * then agree about it, most of them that TAGE is right. Mixed into the hash, a program with more
  * branches than entries (cc1: 22,000) had its corrector undo what TAGE knew. */
-static uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i, bool guess)
+static inline uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i)
 {
 	const unsigned log = SC_LOG - 1;
 	uint64_t x = pc ^ pc >> log ^ (uint64_t)i * 0x51 ^ h ^ h >> (log - 2) ^ h >> (2 * log - 3) ^
 		h >> (3 * log - 4);
 
-	return (x & ((1u << log) - 1)) << 1 | guess;
+	return (x & ((1u << log) - 1)) << 1;
 }
 
 /* Confidence of TAGE: 0 weak, 1 medium, 2 strong. */
@@ -317,8 +384,8 @@ static unsigned tage_confidence(const struct tage *t)
 	int c;
 
 	if (t->provider < 0)
-		return t->base[t->base_at] == 0 || t->base[t->base_at] == 3 ? 2 : 0;
-	c = t->table[t->provider][t->index[t->provider]].ctr;
+		return t->base[t->at->base] == 0 || t->base[t->at->base] == 3 ? 2 : 0;
+	c = t->table[t->provider][t->at->h.index[t->provider]].ctr;
 	c = c >= 0 ? c : -1 - c;		/* 0..3 */
 	return c == 3 ? 2 : c > 0;
 }
@@ -330,33 +397,43 @@ static unsigned tage_confidence(const struct tage *t)
  * quarter: between a quarter and a half (strong), or up to a quarter (medium) a chooser counter
  * (-32..31) tells who has been right in such cases. Training: when the sum was wrong or below the
  * threshold; the threshold is a global and a per-pc part, both adapt. */
-static int sc_sum(struct tage *t, uint64_t pc, bool guess)
+static inline void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, uint16_t *to)
 {
-	unsigned k = 0, conf = tage_confidence(t);
-	uint64_t local = t->local[(pc ^ pc >> 8) & 255];
-	int sum = 0;
+	unsigned k = 0;
 
-	t->sc_at[k++] = sc_hash(pc, 0, 0, guess);
-	t->sc_at[k++] = sc_hash(pc << 2 | conf, 0, 1, guess);
-	t->sc_at[k++] = sc_hash(pc << 4 | (t->provider + 1), 0, 2, guess);
+	to[k] = sc_hash(pc, 0, 0);
+	k = SC_BIAS;
+#pragma GCC unroll 6
 	for (unsigned i = 0; i < SC_GLOBAL; i++, k++)
-		t->sc_at[k] = sc_hash(pc, t->ghist & ((1ull << sc_global_length[i]) - 1), k, guess);
+		to[k] = sc_hash(pc, t->ghist & ((1ull << sc_global_length[i]) - 1), k);
+#pragma GCC unroll 4
 	for (unsigned i = 0; i < SC_LOCAL; i++, k++)
-		t->sc_at[k] = sc_hash(pc, (local & ((1u << sc_local_length[i]) - 1)) << 1, k,
-				      guess);
-	t->sc_at[k] = sc_hash(pc, t->imli << 1, k, guess), k++;
-	t->sc_at[k] = sc_hash(pc, t->h.path, k, guess), k++;
-	for (unsigned i = 0; i < SC_TABLES; i++)
-		sum += 2 * t->sc[i][t->sc_at[i]] + 1;
+		to[k] = sc_hash(pc, (local & ((1u << sc_local_length[i]) - 1)) << 1, k);
+	to[k] = sc_hash(pc, t->imli << 1, k), k++;
+	to[k] = sc_hash(pc, t->h.path, k), k++;
+}
+
+/* @at: filled in by what TAGE says. */
+static inline int sc_sum(struct tage *t, uint64_t pc, bool guess, unsigned conf, uint16_t *at)
+{
+	int sum = SC_TABLES;
+
+	at[1] = sc_hash(pc << 2 | conf, 0, 1);
+	at[2] = sc_hash(pc << 4 | (t->provider + 1), 0, 2);
+#pragma GCC unroll 16
+	for (unsigned i = 0; i < SC_TABLES; i++) {
+		at[i] |= guess;
+		sum += 2 * t->sc[i][at[i]];
+	}
 	return sum;
 }
 
-static bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken)
+static bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
 {
-	int sum = sc_sum(t, pc, guess), size = sum < 0 ? -sum : sum;
+	unsigned conf = tage_confidence(t);
+	int sum = sc_sum(t, pc, guess, conf, at), size = sum < 0 ? -sum : sum;
 	int *mine = t->pc_threshold + ((pc ^ pc >> 6) & 63);
 	int threshold = (t->threshold + *mine) >> 3;
-	unsigned conf = tage_confidence(t);
 	bool sc = sum >= 0, final = sc;
 
 	if (sc != guess) {
@@ -383,12 +460,59 @@ static bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken)
 		if (*mine > 511 || *mine < -512)
 			*mine -= up;
 		for (unsigned i = 0; i < SC_TABLES; i++) {
-			int8_t *c = t->sc[i] + t->sc_at[i];
+			int8_t *c = t->sc[i] + at[i];
 
 			*c = clip_step(*c, taken, -32, 31);
 		}
 	}
 	return final;
+}
+
+/* The hashes of @n branches into t->ahead, and their history. */
+static void look_ahead(struct tage *t, const struct pm_br *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct tage_at *at = t->ahead + i;
+		const uint64_t pc = b[i].pc;
+
+		if (b[i].flags & PM_BR_COND) {
+			hash_lanes(&t->h, pc, pc >> 6, 0, tage_path_mask, &at->h);
+			hash_lanes(&t->h, pc, pc >> 6, 8, tage_path_mask, &at->h);
+			at->base = (pc ^ pc >> TAGE_BASE_LOG) & ((1u << TAGE_BASE_LOG) - 1);
+			for (unsigned k = 0; k < TAGE_TABLES; k++)
+				__builtin_prefetch(t->table[k] + at->h.index[k]);
+		}
+		if (b[i].flags & PM_BR_COND && t->scl) {
+			uint16_t *local = t->local + ((pc ^ pc >> 8) & 255);
+			bool taken = b[i].flags & PM_BR_TAKEN;
+
+			sc_hashes(t, pc, *local, at->sc);
+			t->ghist = t->ghist << 1 | taken;
+			*local = *local << 1 | taken;
+			/* backward branches close loops */
+			if (b[i].target <= pc)
+				t->imli = taken ? t->imli + (t->imli < 1023) : 0;
+		}
+		history_branch(&t->h, b + i, tage_length, TAGE_TABLES);
+	}
+}
+
+static bool scl_predict(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
+{
+	struct tage_loop *l = loop_find(t, pc);
+	bool tage_taken = guess;
+
+	if (l && l->conf == 3) {
+		bool says = loop_says(l);
+
+		if (t->with_loop >= 0)
+			guess = says;
+		if (says != tage_taken)
+			t->with_loop = clip_step(t->with_loop, says == taken, -64, 63);
+	}
+	guess = sc_run(t, pc, guess, taken, at);
+	loop_learn(t, l, pc, taken, tage_taken);
+	return guess;
 }
 
 /* HOT: once per branch. */
@@ -397,40 +521,19 @@ static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 	struct tage *t = self;
 
 	for (size_t i = 0; i < n; i++) {
+		struct tage_at *at = t->ahead + i % AHEAD;
 		bool taken = b[i].flags & PM_BR_TAKEN, guess;
-		uint64_t pc = b[i].pc;
 
+		if (i % AHEAD == 0)
+			look_ahead(t, b + i, n - i < AHEAD ? n - i : AHEAD);
 		miss[i] = 0;
-		if (!(b[i].flags & PM_BR_COND)) {
-			history_branch(&t->h, b + i);
+		if (!(b[i].flags & PM_BR_COND))
 			continue;
-		}
-		guess = tage_predict(t, pc);
-		if (t->scl) {
-			struct tage_loop *l = loop_find(t, pc);
-			uint16_t *local = t->local + ((pc ^ pc >> 8) & 255);
-			bool tage_taken = guess;
-
-			if (l && l->conf == 3) {
-				bool says = loop_says(l);
-
-				if (t->with_loop >= 0)
-					guess = says;
-				if (says != tage_taken)
-					t->with_loop = clip_step(t->with_loop, says == taken, -64,
-								 63);
-			}
-			guess = sc_run(t, pc, guess, taken);
-			loop_learn(t, l, pc, taken, tage_taken);
-			t->ghist = t->ghist << 1 | taken;
-			*local = *local << 1 | taken;
-			/* backward branches close loops */
-			if (b[i].target <= pc)
-				t->imli = taken ? t->imli + (t->imli < 1023) : 0;
-		}
+		guess = tage_predict(t, at);
+		if (t->scl)
+			guess = scl_predict(t, b[i].pc, guess, taken, at->sc);
 		miss[i] = guess != taken;
 		tage_learn(t, taken, guess == taken);
-		history_branch(&t->h, b + i);
 	}
 }
 
@@ -450,13 +553,13 @@ static uint64_t tage_bits(const void *self)
 const struct pm_bp_ops pm_bp_tage = {
 	"tage", "tagged geometric history lengths", { NULL }, .mask = PM_BR_COND,
 	.want = PM_BR_COND,
-	.create = tage_create, .run = tage_run, .bits = tage_bits, .destroy = tage_free,
+	.create = tage_create, .run = tage_run, .bits = tage_bits, .destroy = free,
 };
 const struct pm_bp_ops pm_bp_tagescl = {
 	"tagescl", "tage with statistical corrector and loop predictor", { NULL },
 	.mask = PM_BR_COND,
 	.want = PM_BR_COND, .create = tagescl_create, .run = tage_run, .bits = tage_bits,
-	.destroy = tage_free,
+	.destroy = free,
 };
 
 /* ---- ITTAGE --------------------------------------------------------------------------------- */
@@ -471,42 +574,39 @@ const struct pm_bp_ops pm_bp_tagescl = {
 struct tage_target { uint64_t target; uint16_t tag; uint8_t conf; bool useful; };
 struct ittage {
 	struct history h;
-	struct fold folds[ITTAGE_TABLES * 3];
 	struct tage_target table[ITTAGE_TABLES][1 << ITTAGE_LOG];
 	uint64_t base[1 << ITTAGE_BASE_LOG];
 };
 
 static void *ittage_create(const struct pm_bp_args *a)
 {
-	struct ittage *t = pm_alloc(sizeof *t);
+	struct ittage *t = pm_alloc_lines(sizeof *t);
 
+	memset(t, 0, sizeof *t);
 	for (unsigned i = 0; i < ITTAGE_TABLES; i++) {
-		fold_init(t->folds + 3 * i, ittage_length[i], ITTAGE_LOG);
-		fold_init(t->folds + 3 * i + 1, ittage_length[i], ittage_tag_bits[i]);
-		fold_init(t->folds + 3 * i + 2, ittage_length[i], ittage_tag_bits[i] - 1);
+		fold_init(&t->h.f, i, FOLD_INDEX, ittage_length[i], ITTAGE_LOG);
+		fold_init(&t->h.f, i, FOLD_TAG, ittage_length[i], ittage_tag_bits[i]);
+		fold_init(&t->h.f, i, FOLD_TAG1, ittage_length[i], ittage_tag_bits[i] - 1);
 	}
-	t->h.fold = t->folds;
-	t->h.nfold = NR(t->folds);
 	return t;
 }
+
+static const uint16_t ittage_path_mask[LANES] __attribute__((aligned(16))) = {
+	(1 << 2) - 1, (1 << 5) - 1, (1 << 10) - 1, 65535, 65535, 65535, 65535,
+};
 
 static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 {
 	uint64_t *base = t->base + ((pc ^ pc >> ITTAGE_BASE_LOG) & ((1u << ITTAGE_BASE_LOG) - 1));
 	struct tage_target *hit[2] = { NULL, NULL }, *at[ITTAGE_TABLES];
-	uint32_t tag[ITTAGE_TABLES];
+	struct hashes hash;
 	int first = -1;
 	uint64_t alt, guess;
 
+	hash_lanes(&t->h, pc, pc >> 4, 0, ittage_path_mask, &hash);
 	for (int i = ITTAGE_TABLES; i-- > 0; ) {
-		const struct fold *f = t->folds + 3 * i;
-		uint32_t n = ittage_length[i] < 16 ? ittage_length[i] : 16,
-			 q = t->h.path & ((1u << n) - 1);
-
-		at[i] = t->table[i] + ((pc ^ pc >> (8 - i % 4) ^ f[0].v ^ q ^ q >> (1 + i % 5)) &
-				       ((1u << ITTAGE_LOG) - 1));
-		tag[i] = (pc ^ pc >> 9 ^ f[1].v ^ f[2].v << 1) & ((1u << ittage_tag_bits[i]) - 1);
-		if (at[i]->tag != tag[i] || !at[i]->target)
+		at[i] = t->table[i] + hash.index[i];
+		if (at[i]->tag != hash.tag[i] || !at[i]->target)
 			continue;
 		if (!hit[0]) {
 			hit[0] = at[i];
@@ -535,7 +635,7 @@ static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 		return true;
 	for (int i = first + 1; i < ITTAGE_TABLES; i++)
 		if (!at[i]->useful) {
-			*at[i] = (struct tage_target){ target, tag[i], 0, false };
+			*at[i] = (struct tage_target){ target, hash.tag[i], 0, false };
 			return false;
 		}
 	for (int i = first + 1; i < ITTAGE_TABLES; i++)
@@ -551,7 +651,7 @@ static void ittage_run(void *self, const struct pm_br *b, size_t n, uint8_t *mis
 		miss[i] = 0;
 		if ((b[i].flags & (PM_BR_INDIRECT | PM_BR_RET)) == PM_BR_INDIRECT)
 			miss[i] = !ittage_one(t, b[i].pc, b[i].target);
-		history_branch(&t->h, b + i);
+		history_branch(&t->h, b + i, ittage_length, ITTAGE_TABLES);
 	}
 }
 
