@@ -119,26 +119,34 @@ static void print_stat(const char *name, uint64_t n)
 	fprintf(stderr, "%s: %llu\n", name, (unsigned long long)n);
 }
 
-/* How often each block ran: run it, and report. The exit status. */
-static int run_counted(const struct pm_run_opts *o, const struct outputs *f)
+/* How often each block ran, and each edge if that is wanted: run it, and report. The exit
+ * status. */
+static int run_counted(struct pm_run_opts *o, const struct outputs *f, const struct run_trace *t)
 {
+	struct pm_branches all = { 0 };
 	struct pm_err err = { 0 };
 	struct pm_counts *counts = NULL;
-	int status, sig;
+	enum pm_status st = can_write(f, &err);
+	int status = 0, sig = 0;
 
-	if (can_write(f, &err) != PM_OK || pm_run(o, &counts, &err) != PM_OK) {
+	o->edges = run_edges_suffice(t, o);
+	if (st == PM_OK && o->edges)
+		st = run_can_write(t, &err);
+	if (st == PM_OK)
+		st = pm_run(o, &counts, &err);
+	if (st == PM_OK)
+		st = write_reports(f, counts, &err);
+	if (st == PM_OK && o->edges)
+		st = run_write_edges(t, counts, &all, &err);
+	if (st != PM_OK) {
 		status = traces_fail(&err);
-		pm_counts_free(counts);
-		return status;
+	} else if (!o->pid) {
+		status = counts->status;
+		sig = counts->signal;
 	}
-	status = counts->status;
-	sig = counts->signal;
-	if (write_reports(f, counts, &err) != PM_OK) {
-		pm_counts_free(counts);
-		return traces_fail(&err);
-	}
+	pm_branches_release(&all);
 	pm_counts_free(counts);
-	return o->pid ? 0 : run_end_like(status, sig);
+	return run_end_like(status, sig);
 }
 
 /* Results of a trace go where those of a profile would. */
@@ -245,7 +253,11 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 	if (f->out && !to_file && f->report)
 		pm_opt_usage(used_help, "-o and --report name the same file twice");
 	if (!run_trace_wanted(t))
-		return run_counted(o, f);
+		return run_counted(o, f, t);
+	if (run_edges_suffice(t, o)) {
+		f->quiet = true;	/* who asks for branches gets a report if asked for, too */
+		return run_counted(o, f, t);
+	}
 	if (f->out && !to_file)
 		f->report = f->out;
 	pass_outputs(f, &t->results);

@@ -99,15 +99,35 @@ bool run_trace_wanted(const struct run_trace *t)
 	       t->dump || t->discard || t->format || has_results(t);
 }
 
-/* Nobody wants to know more than which blocks follow each other. */
+static bool wants_moves(const struct run_trace *t)
+{
+	return branch_outputs_wanted(&t->branches) || wants_coverage(t);
+}
+
+/* Does somebody want to know more than which blocks follow each other? */
+static bool wants_more_than_blocks(const struct run_trace *t)
+{
+	return has_shown_results(t) || t->exec || t->cache || t->dump || t->discard || t->format;
+}
+
+/* A trace of blocks says all that is wanted. */
 static bool needs_blocks_only(const struct run_trace *t)
 {
 	const bool tree = tree_outputs_need_blocks_only(&t->results.tree);
 
-	return (branch_outputs_wanted(&t->branches) || wants_coverage(t) || tree) &&
-	       !has_shown_results(t) && !t->exec && !t->cache && !t->dump && !t->discard &&
-	       !t->out && !t->format && (!t->results.html || tree) && !t->results.callgrind &&
-	       !t->results.annotate_to && (tree || !wants_tree(t));
+	return (wants_moves(t) || tree) && !wants_more_than_blocks(t) && !t->out &&
+	       (!t->results.html || tree) && !t->results.callgrind && !t->results.annotate_to &&
+	       (tree || !wants_tree(t));
+}
+
+bool run_edges_suffice(const struct run_trace *t, const struct pm_run_opts *o)
+{
+	const bool part = t->threads.n || t->start_at || t->stop_at || t->after || t->length ||
+		t->every || t->exclude.n || o->pid;
+
+	return wants_moves(t) && !wants_more_than_blocks(t) && !wants_tree(t) && !t->branch &&
+	       !t->branches.predict && !part && !(t->out && names_a_trace(t->out)) &&
+	       !pm_run_i386(o->argv[0]);
 }
 
 static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const char *config,
@@ -352,20 +372,16 @@ static enum pm_status write_coverage(const struct run_trace *t, const struct pm_
 	return save_coverage(t, &cover, err);
 }
 
-/* ---- without a trace ------------------------------------------------------------------------- */
-/* Counters of edges say all that is wanted. A trace has to tell what depends on the order. */
-static bool edges_suffice(const struct run_trace *t, const struct pm_run_opts *o)
+enum pm_status run_can_write(const struct run_trace *t, struct pm_err *err)
 {
-	return needs_blocks_only(t) && !wants_tree(t) && !t->threads.n && !t->branch &&
-	       !t->branches.predict && !t->results.html && !t->results.json &&
-	       !t->results.csv && !t->results.parquet && !t->results.text && !t->start_at &&
-	       !t->stop_at && !t->after && !t->length && !t->every && !t->exclude.n && !o->pid &&
-	       !pm_run_i386(o->argv[0]);
+	const char *const cover[] = { t->lcov, t->cobertura, t->drcov };
+
+	return pm_report_can_save(t->branches.to, PM_BRANCH_FORMATS, err) == PM_OK ?
+		pm_report_can_save(cover, NR(cover), err) : PM_ERR;
 }
 
-/* @all is the caller's to release, once @err, which may borrow from it, has been told. */
-static enum pm_status write_moves(const struct run_trace *t, const struct pm_counts *counts,
-				  struct pm_branches *all, struct pm_err *err)
+enum pm_status run_write_edges(const struct run_trace *t, const struct pm_counts *counts,
+			       struct pm_branches *all, struct pm_err *err)
 {
 	enum pm_status st = PM_OK;
 	uint64_t lost;
@@ -389,42 +405,6 @@ static enum pm_status write_moves(const struct run_trace *t, const struct pm_cou
 	return st;
 }
 
-/* Asked before the program starts. */
-static enum pm_status can_save(const struct run_trace *t, struct pm_err *err)
-{
-	const char *const cover[] = { t->lcov, t->cobertura, t->drcov };
-
-	return pm_report_can_save(t->branches.to, PM_BRANCH_FORMATS, err) == PM_OK ?
-		pm_report_can_save(cover, NR(cover), err) : PM_ERR;
-}
-
-/* The exit status, or -1: the program's. */
-static int run_edges(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
-{
-	struct pm_counts *counts = NULL;
-	struct pm_branches all = { 0 };
-	struct pm_err err = { 0 };
-	int failed = -1;
-	enum pm_status st = can_save(t, &err);
-
-	o->kind = XL_PROFILE;
-	o->edges = true;
-	if (st == PM_OK)
-		st = pm_run(o, &counts, &err);
-	if (counts) {
-		*status = counts->status;
-		*signal = counts->signal;
-		if (st == PM_OK)
-			st = write_moves(t, counts, &all, &err);
-	}
-	if (st != PM_OK)
-		failed = traces_fail(&err);
-	pm_branches_release(&all);
-	pm_counts_free(counts);
-	results_release(&t->results);
-	return failed;
-}
-
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
 	const bool wants = t->dump || t->out || has_results(t);
@@ -439,13 +419,11 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	uint64_t line = 64;
 	uint32_t facts = 0;
 
-	if (edges_suffice(t, o))
-		return run_edges(t, o, status, signal);
 	r = pm_result_for("run");
 	o->kind = t->branch || needs_blocks_only(t) ? XL_BRANCH : XL_EXEC;
 	if (t->cache && *t->cache)
 		pm_parse_size(t->cache, &line);
-	st = can_save(t, &err);
+	st = run_can_write(t, &err);
 	if (wants && st == PM_OK) {
 		p = pm_pipeline_new();
 		pm_pipeline_threads(p, PM_THREADS_AUTO);

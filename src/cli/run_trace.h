@@ -30,6 +30,15 @@ const char *run_trace_wrong(const struct run_trace *t);
 bool run_trace_wanted(const struct run_trace *t);
 /* If so: is `out` a file for it, and not for the report? */
 bool run_trace_to_file(const struct run_trace *t);
+/* Do counters of edges say all that is wanted besides reports of a profile? A trace has to tell
+ * what depends on the order. */
+bool run_edges_suffice(const struct run_trace *t, const struct pm_run_opts *o);
+/* Branches and coverage: asked before the program starts. */
+enum pm_status run_can_write(const struct run_trace *t, struct pm_err *err);
+/* Branches and coverage of a profile that counted edges. @all is the caller's to release, once
+ * @err, which may borrow from it, has been told. */
+enum pm_status run_write_edges(const struct run_trace *t, const struct pm_counts *counts,
+			       struct pm_branches *all, struct pm_err *err);
 /* Run; the exit status, or -1: as the program ended, of which *@status and *@signal tell. */
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal);
 

@@ -221,7 +221,8 @@ static void processes(struct text_report *t)
 			exit_of(&end, pr->from->status, pr->from->signal);
 		}
 		pm_report_text_of(&t->b, base_of(pr->from->program),
-				  t->width > SUM_ROW + end.n + 4 ? t->width - SUM_ROW - end.n : 4, 0);
+				  t->width > SUM_ROW + end.n + 4 ? t->width - SUM_ROW - end.n
+								 : 4, 0);
 		pm_buf_add(&t->b, end.p, end.n);
 		pm_buf_add(&t->b, "\n", 1);
 		if (pr->from->incomplete)

@@ -188,7 +188,8 @@ static long most_resident(void)
 	return kib;
 }
 
-/* This program again, as `test_sorter resident N BLOCK`. A fork would begin with what the tests before have left. */
+/* This program again, as `test_sorter resident N BLOCK`. A fork would begin with what the tests
+ * before have left. */
 static int resident_main(const char *n, const char *block)
 {
 	struct pm_err err = { 0 };
