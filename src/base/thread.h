@@ -16,6 +16,17 @@ static inline void pm_relax(void)
 	__builtin_ia32_pause();
 #endif
 }
+/* Two of our threads that hand @memory to each other through another process: that orders them, but
+ * the thread sanitizer does not see it, and is told. */
+#ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *);
+void __tsan_release(void *);
+#define pm_acquired_from_process(memory) __tsan_acquire(memory)
+#define pm_released_to_process(memory) __tsan_release(memory)
+#else
+#define pm_acquired_from_process(memory) ((void)(memory))
+#define pm_released_to_process(memory) ((void)(memory))
+#endif
 unsigned pm_processors(void);			/* that are on-line; at least 1 */
 
 #endif

@@ -1,4 +1,3 @@
-# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __tsan' || { echo 'with the thread sanitizer vfork() is fork(), and a child cannot say why it executes nothing'; false; }
 # What cannot be run, and what ends badly: one clear error each, and nothing left behind.
 $ pugmark run -- ./nothing
 ! pugmark: ./nothing: cannot execute: No such file or directory

@@ -253,6 +253,7 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 		uint32_t n = full - 1;
 
 		PM_INVARIANT(5, st->next < RT_CHUNKS);
+		pm_acquired_from_process(b);
 		any = true;
 		if (n > st->layout.stride - SLACK || n % 4) {
 			trace_fail(w, "a buffer longer than it is");
@@ -270,6 +271,7 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 		b->grant = w->trace->o.spaces->counts && st->layout.wide && is_alone(w->trace, i)
 				   ? budget_of(w->idle)
 				   : 0;
+		pm_released_to_process(b);
 		release_chunk(b, st->next);
 		st->next = (st->next + 1) % RT_CHUNKS;
 	}

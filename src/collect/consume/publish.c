@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "collect/consume/trace_state.h"
 
 const struct layout trace_layouts[2] = {
@@ -145,6 +146,7 @@ void trace_note(struct tracer *t, uint32_t i, enum rt_note type, const uint64_t 
 	/* the guard pages are not guarded here, and serve as overflow */
 	if (!b->tracing || off < chunk || off > chunk + l->stride - size - 4 || off % 4)
 		return;
+	pm_acquired_from_process(b);
 	to = (uint8_t *)b + off;
 	memcpy(to, &head, 4);
 	memcpy(to + 4, arg, 8 * narg);
@@ -152,6 +154,7 @@ void trace_note(struct tracer *t, uint32_t i, enum rt_note type, const uint64_t 
 	if (len)
 		memcpy(to + 4 + 8 * narg, text, len);
 	b->cursor += 4 + size;
+	pm_released_to_process(b);
 }
 
 /* Instructions of the chain of counting copy @block that @at is behind, less those that have been

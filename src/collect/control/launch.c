@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -24,7 +25,11 @@ struct spawn {
 	pid_t self;
 	sigset_t mask;			/* of the program */
 	const struct rlimit *limit;	/* likewise */
-	int trace_errno, exec_errno;	/* 0: none */
+	/* Shared with the child, 0: none. vfork() shares everything, but not the thread
+	 * sanitizer's, which is fork(). */
+	struct spawn_failures {
+		int trace_errno, exec_errno;
+	} *failed;
 };
 
 /* A child that borrows our memory until it execs: copying page tables takes longer than all it
@@ -42,11 +47,11 @@ static __attribute__((noinline)) pid_t spawn(struct spawn *o)
 	if (o->file >= 0) {
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		syscall(SYS_execveat, o->file, "", o->argv, environ, AT_EMPTY_PATH);
-		o->exec_errno = errno;
+		o->failed->exec_errno = errno;
 		_exit(127);
 	}
 	if (ptrace(PTRACE_TRACEME, 0, 0, 0)) {
-		o->trace_errno = errno;
+		o->failed->trace_errno = errno;
 		_exit(127);
 	}
 	if (getppid() !=
@@ -55,7 +60,7 @@ static __attribute__((noinline)) pid_t spawn(struct spawn *o)
 	sigdelset(&mask, SIGTRAP);	/* which tells of the exec */
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	execvp(o->argv[0], o->argv);
-	o->exec_errno = errno;
+	o->failed->exec_errno = errno;
 	_exit(127);
 }
 
@@ -138,6 +143,10 @@ static enum pm_status spawn_masked(struct session *s, struct spawn *o, struct pm
 	sigset_t all, was;
 	int failed;
 
+	o->failed = mmap(NULL, sizeof *o->failed, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (o->failed == MAP_FAILED)
+		return pm_fail_errno(err, "no memory to share with the program");
 	o->mask = s->signals.mask;
 	sigfillset(&all);			/* handlers are not to run in the child */
 	sigprocmask(SIG_SETMASK, &all, &was);
@@ -146,6 +155,12 @@ static enum pm_status spawn_masked(struct session *s, struct spawn *o, struct pm
 	sigprocmask(SIG_SETMASK, &was, NULL);
 	errno = failed;
 	return s->root < 0 ? pm_fail_errno(err, "cannot fork") : PM_OK;
+}
+
+static void spawn_release(struct spawn *o)
+{
+	if (o->failed != MAP_FAILED)
+		munmap(o->failed, sizeof *o->failed);
 }
 
 /* The arguments @argv of a program, with those of @l's scripts' interpreters in front. In
@@ -174,16 +189,17 @@ enum pm_status launch_file(struct session *s, struct proc *p, char **argv, struc
 			   .aslr = s->opts->aslr,
 			   .self = getpid(),
 			   .limit = s->limit };
+	enum pm_status st = spawn_masked(s, &o, err);
 	int status;
 
-	if (spawn_masked(s, &o, err) != PM_OK)
-		return PM_ERR;
-	if (o.exec_errno) {
+	if (st == PM_OK && o.failed->exec_errno) {
 		wait_for(s->root, &status);
-		return refused(o.exec_errno, err);
+		st = refused(o.failed->exec_errno, err);
+	} else if (st == PM_OK) {
+		p->loads = (uint32_t)s->root;
 	}
-	p->loads = (uint32_t)s->root;
-	return PM_OK;
+	spawn_release(&o);
+	return st;
 }
 
 /* Where ptrace() is refused: the program is loaded by the runtime. */
@@ -216,11 +232,12 @@ static enum pm_status launch_loaded(struct session *s, struct pm_err *err)
 /* What a child that has not reached its program says why. */
 static enum pm_status not_executed(struct session *s, const struct spawn *o, struct pm_err *err)
 {
-	if (o->trace_errno == EPERM || o->trace_errno == EACCES || o->trace_errno == ENOSYS)
+	if (o->failed->trace_errno == EPERM || o->failed->trace_errno == EACCES ||
+	    o->failed->trace_errno == ENOSYS)
 		return launch_loaded(s, err);
-	if (o->trace_errno)
-		return refused(o->trace_errno, err);
-	errno = o->exec_errno;
+	if (o->failed->trace_errno)
+		return refused(o->failed->trace_errno, err);
+	errno = o->failed->exec_errno;
 	if (errno) {
 		err->file = s->opts->argv[0];
 		return pm_fail_errno(err, "cannot execute");
@@ -258,6 +275,22 @@ static enum pm_status trace_stopped(struct session *s, const struct spawn *o, st
 	return PM_OK;
 }
 
+/* It stops behind execve(); other signals may come first. */
+static enum pm_status to_exec_stop(struct session *s, const struct spawn *o, struct pm_err *err)
+{
+	int status;
+
+	for (;;) {
+		if (wait_for(s->root, &status) != s->root)
+			return pm_fail_errno(err, "cannot wait for the program");
+		if (WIFEXITED(status) || WIFSIGNALED(status))
+			return not_executed(s, o, err);
+		if (WSTOPSIG(status) == SIGTRAP)
+			return trace_stopped(s, o, err);
+		ptrace(PTRACE_CONT, s->root, 0, WSTOPSIG(status));
+	}
+}
+
 enum pm_status launch(struct session *s, struct pm_err *err)
 {
 	struct spawn o = { .argv = s->opts->argv,
@@ -265,18 +298,13 @@ enum pm_status launch(struct session *s, struct pm_err *err)
 			   .aslr = s->opts->aslr,
 			   .self = getpid(),
 			   .limit = s->limit };
-	int status;
+	enum pm_status st;
 
-	if (check_program(s, err) != PM_OK || spawn_masked(s, &o, err) != PM_OK)
+	if (check_program(s, err) != PM_OK)
 		return PM_ERR;
-	/* it stops behind execve(); other signals may come first */
-	for (;;) {
-		if (wait_for(s->root, &status) != s->root)
-			return pm_fail_errno(err, "cannot wait for the program");
-		if (WIFEXITED(status) || WIFSIGNALED(status))
-			return not_executed(s, &o, err);
-		if (WSTOPSIG(status) == SIGTRAP)
-			return trace_stopped(s, &o, err);
-		ptrace(PTRACE_CONT, s->root, 0, WSTOPSIG(status));
-	}
+	st = spawn_masked(s, &o, err);
+	if (st == PM_OK)
+		st = to_exec_stop(s, &o, err);
+	spawn_release(&o);
+	return st;
 }
