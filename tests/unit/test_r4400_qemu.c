@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <setjmp.h>
@@ -58,6 +59,34 @@ static bool next_state(FILE *in, struct state *s)
 	return true;
 }
 
+#define BOOT_BLOCKS	1000		/* of QEMU's at most before the program's `begin` */
+
+/* QEMU, which writes the state before each block into the pipe; it ends when we do. That of
+ * version 10 does not sign-extend where a 32-bit program is entered, so it is told. */
+static pid_t start_qemu(uint64_t entry, FILE **in)
+{
+	char at[64];
+	int fd[2];
+	pid_t pid;
+
+	snprintf(at, sizeof at, "loader,addr=0x%llx,cpu-num=0", (unsigned long long)entry);
+	assert_int_equal(pipe(fd), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(fd[1], 1);
+		close(2);
+		execlp("qemu-system-mips64el", "qemu-system-mips64el", "-M", "mipssim", "-cpu",
+		       "R4000", "-m", "64", "-kernel", PROGRAM, "-device", at, "-nic", "none",
+		       "-display", "none", "-serial", "none", "-monitor", "none", "-d",
+		       "cpu,fpu,nochain", "-D", "/dev/stdout", NULL);
+		_exit(127);
+	}
+	close(fd[1]);
+	*in = fdopen(fd[0], "r");
+	return pid;
+}
+
 static void test_qemu(void **state)
 {
 	const char *blocks = getenv("QEMU_BLOCKS");
@@ -66,8 +95,8 @@ static void test_qemu(void **state)
 	struct pm_err err = { 0 };
 	struct machine *m;
 	struct state s;
+	unsigned boot = 0;
 	FILE *in;
-	int fd[2];
 	pid_t pid;
 
 	(void)state;
@@ -79,29 +108,18 @@ static void test_qemu(void **state)
 		print_message("skipped: no qemu-system-mips64el\n");
 		skip();
 	}
-	assert_int_equal(pipe(fd), 0);
-	pid = fork();
-	if (!pid) {
-		dup2(fd[1], 1);
-		close(2);
-		execlp("qemu-system-mips64el", "qemu-system-mips64el", "-M", "mipssim", "-cpu",
-		       "R4000", "-m", "64", "-kernel", PROGRAM, "-nic", "none", "-display", "none",
-		       "-serial", "none", "-monitor", "none", "-d", "cpu,fpu,nochain", "-D",
-		       "/dev/stdout", NULL);
-		_exit(127);
-	}
-	close(fd[1]);
-	in = fdopen(fd[0], "r");
-
 	m = machine_new(&cfg, &err);
 	assert_int_equal(machine_boot_elf(m, PROGRAM, &err), PM_OK);
+	pid = start_qemu(m->cpu->pc, &in);
 	while (m->cpu->gpr[31] != 0x1f1f1f1f || (m->cpu->gpr[29] & 0xffff) == 0 ||
 	       m->cpu->nbranch < 1 || m->cpu->in_delay)
 		machine_step(m, 1);
 	insns = cpu_instructions(m->cpu);
 	/* both stand at `begin` now */
 	do
-		assert_true(next_state(in, &s));
+		if (!next_state(in, &s) || ++boot > BOOT_BLOCKS)
+			fail_msg("after %u blocks QEMU has not come to 0x%llx, but to 0x%llx", boot,
+				 (unsigned long long)m->cpu->pc, (unsigned long long)s.pc);
 	while (s.pc != m->cpu->pc);
 	for (;;) {
 		struct cpu *c = m->cpu;
