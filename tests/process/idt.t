@@ -104,6 +104,10 @@ $ rm filed.idt.d; for kind in p e; do pugmark idt -$kind filed; echo $(($(stat -
 >  3 1
 > 1
 >  3 1
+# ... also if code becomes more than half as large when it is packed.
+$ cp $(readlink -f $(command -v sed)) packed; pugmark idt -e packed; echo $(($(stat -c %s packed.idt) <= 4 * $(stat -c %s packed))); echo abc | ./packed.idt s/b/x/
+> 1
+> axc
 # A library that is not the one that was there, an image that belongs to another program.
 $ cp $PROGRAMS/libthrow.so keep.so; rm libthrow.so; cp keep.so libthrow.so; LD_LIBRARY_PATH=. pugmark idt exceptions && LD_LIBRARY_PATH=. ./exceptions.idt >/dev/null; echo $?
 > 21

@@ -134,7 +134,8 @@ static bool too_large(const struct job *j, size_t file, uint64_t n)
 }
 
 /* A text's code and tables; their positions go into @to. Code that is not packed is there at once
- * when the program starts; it is as long as there is room for it. */
+ * when the program starts; it is as long as there is room for it. Where there is none all the same,
+ * tables are packed again, as small as they can be. */
 static void append_text(struct job *j, struct pm_buf *b, const struct program_text *t,
 			struct img_text *to)
 {
@@ -144,21 +145,26 @@ static void append_text(struct job *j, struct pm_buf *b, const struct program_te
 	struct img_tables head;
 	size_t n = text_parts(t, &head, IMG_PIECE, v, &to->tables_len);
 	uint64_t entries, code_pack = 0;
-	bool pack, hard = false;
+	bool pack, hard_tables = false, hard;
 
 	pad_to(b, PAGE);
 	to->packed_at = b->n;
 	to->code_len = m->code.n;
-	pack_image(v, n, false, b);
-	pad_to(b, 4);
-	entries = b->n - to->packed_at;
-	text_entries(t, b);
-	pack = too_large(j, t->file, b->n + up(m->code.n));
-	if (pack) {
+	for (;; hard_tables = true) {
+		b->n = to->packed_at;
+		pack_image(v, n, hard_tables, b);
+		pad_to(b, 4);
+		entries = b->n - to->packed_at;
+		text_entries(t, b);
+		pack = too_large(j, t->file, b->n + up(m->code.n));
+		if (!pack)
+			break;
 		pad_to(b, 4);
 		code_pack = b->n - to->packed_at;
-		hard = too_large(j, t->file, b->n + m->code.n / 2);
+		hard = hard_tables || too_large(j, t->file, b->n + m->code.n / 2);
 		pack_image(&code, 1, hard, b);
+		if (hard_tables || !too_large(j, t->file, b->n))
+			break;
 	}
 	to->packed_len = b->n - to->packed_at;
 	if (!pack) {
