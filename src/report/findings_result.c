@@ -124,6 +124,16 @@ static void predictors(struct pm_overview *o, const struct pm_result_node *root)
 	}
 }
 
+/* A variable or an allocation: not the stack, nor what a file has without symbols. */
+static bool is_one_object(const struct pm_result_node *row)
+{
+	const struct pm_result_node *kind = pm_result_find(row, "kind"),
+				    *name = pm_result_find(row, "object");
+
+	return kind && kind->kind == PM_RESULT_STR && name && name->kind == PM_RESULT_STR &&
+	       (!strcmp(kind->str, "variable") || !strcmp(kind->str, "heap"));
+}
+
 static void data_objects(struct pm_overview *o, const struct pm_result_node *root)
 {
 	const struct pm_result_node *objects = pm_result_find(root, "objects"), *best = NULL;
@@ -133,12 +143,11 @@ static void data_objects(struct pm_overview *o, const struct pm_result_node *roo
 
 	for (const struct pm_result_node *row = list ? list->first : NULL; row; row = row->next) {
 		sum += number_at(row, "l1_misses");
-		if (!best || number_at(row, "l1_misses") > number_at(best, "l1_misses"))
+		if (is_one_object(row) &&
+		    (!best || number_at(row, "l1_misses") > number_at(best, "l1_misses")))
 			best = row;
 	}
-	if (sum < PM_FINDINGS_LEAST || 100 * number_at(best, "l1_misses") < OBJECT_SHARE * sum ||
-	    !pm_result_find(best, "object") || pm_result_find(best,
-		"object")->kind != PM_RESULT_STR)
+	if (sum < PM_FINDINGS_LEAST || 100 * number_at(best, "l1_misses") < OBJECT_SHARE * sum)
 		return;
 	pm_overview_find(o, (struct pm_finding){ .kind = PM_FIND_ODD, .id = "misses-in-one-object",
 		.weight = 100 * number_at(best, "l1_misses") / sum,

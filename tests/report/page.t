@@ -7,6 +7,12 @@ $ ${CC:-gcc} -g -O1 -o where "$TESTS/browser/where.c"; pugmark run -q --usual --
 $ pugmark run -q --usual --html little.html -- "$PROGRAMS/cuts" >out; grep -c 'data-finding="\(misses-in-one\|many-targets\)' little.html
 > 0
 ? 1
+# What a file has without symbols is not one object, however often it is missed; with symbols it is.
+$ echo 'static volatile int a[1 << 20]; int main(void) { for (int i = 0; i < 1 << 20; i += 16) a[i]++; return 0; }' >one.c; ${CC:-gcc} -O1 -o one one.c; strip -o none one; for p in one none; do pugmark run -q --usual --html $p.html --json $p.json -- ./$p; grep -c 'data-finding="misses-in-one-object"' $p.html; grep -o '"object": "a"\|"object": "none (data)"' $p.json; done
+> 1
+> "object": "a"
+> 0
+> "object": "none (data)"
 # The flame graph has every instruction: the outermost box is the run.
 $ n=$(sed -n 's/^  "instructions": \([0-9]*\),$/\1/p' usual.json | head -n 1); sed -n 's/.*"contexts":\[\[0,0,[0-9]*,[0-9]*,\([0-9]*\)\].*/\1/p' usual.html | grep -cx "$n"
 > 1
