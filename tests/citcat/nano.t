@@ -74,9 +74,18 @@ $ pugmark machine run -q --cpu r4400,line=16 --elf $TOP/build/guest/nano.elf --d
 > as expected
 $ pugmark machine run -q --cpu r4400,l2=128k --elf $TOP/build/guest/nano.elf --disk disk.img --cat l2.cat; pugmark citcat verify l2.cat | sed 's/ in .*//'
 > 0 differences
-# a trace that was cut off replays up to the cut
+# a trace that was cut off replays up to the cut, also where it is in a report of an interrupt, or between it and the interrupt
 $ head -c 100000 n.cat >cut.cat; pugmark citcat verify cut.cat | sed 's/ in .*//'
 > 0 differences
+$ cat >cuts <<'END'
++ # cuts CAT: around the beginning of the 20th report
++ head -c 64 $1 >head; tail -c +65 $1 | zstd -dcq >records
++ at=$(od -An -v -tx1 -w16 records | awk '($1 == "05" || $1 == "0a") && $9 $10 $11 $12 == "1f030024" { go = 1 } go && $9 $10 $11 $12 == "1f030000" && ++n == 20 { print NR - 1; exit }')
++ for n in $(seq $((at - 20)) $((at + 12))); do { cat head; head -c $((16 * n)) records | split -b 1M --filter='zstd -cq1 --check'; } >cut.cat; pugmark citcat verify cut.cat 2>&1 | sed 's/ in .*//'; done | sort | uniq -c | tr -s ' '
++ END
+$ sh cuts n.cat; sh cuts s.cat
+>  33 0 differences
+>  33 0 differences
 # a flipped bit anywhere is one error
 $ pugmark citcat extract n.cat >/dev/null; cat >flip <<'END'
 + # flip FILE BYTE: its lowest bit

@@ -9,7 +9,6 @@ struct check {
 	struct cat_reader *cat;
 	struct citcat_verify *v;
 	const char *path;
-	bool cut, over;			/* the .cat was cut off; replay has passed the cut */
 };
 
 /* The next record of the .cat that replay can produce: interrupt lines have no place among
@@ -28,14 +27,10 @@ static enum pm_status compare(void *ctx, const struct cat_rec *got, struct pm_er
 {
 	struct check *k = ctx;
 	struct cat_rec want;
-	enum pm_status st = k->over ? PM_END : next(k, &want, err);
+	enum pm_status st = next(k, &want, err);
 
 	if (st == PM_ERR)
 		return st;
-	if (st == PM_END && k->cut) {		/* in the middle of a line, say */
-		k->over = true;
-		return PM_OK;
-	}
 	err->file = k->path;
 	if (st == PM_END)
 		return pm_fail_file(err,
@@ -91,10 +86,9 @@ enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes,
 	if (st == PM_END)
 		st = pm_fail_file(err, "expected a begin record and the processor's state, found "
 				       "neither");
-	k.cut = c.cut;
 	if (st == PM_OK)
 		st = citcat_replay(&c, &o, &v->replay, err);
-	if (st == PM_OK && !k.over) {
+	if (st == PM_OK && !c.cut) {
 		st = next(&k, &r, err);
 		if (st == PM_OK) {
 			err->file = cat;

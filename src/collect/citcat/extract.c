@@ -26,8 +26,11 @@ struct pass {
 	bool high[48];		/* a high half of EntryHi was reported */
 	uint32_t go_branches;
 	uint64_t order;		/* processor transactions behind go */
+	uint32_t group;		/* branch count of the last of them, */
+	uint64_t group_order;	/* ... and those before the first that had it */
 	struct aes_intr in;	/* report being collected */
 	bool in_open;
+	uint64_t in_order;	/* as group_order, where it began */
 	uint32_t line_left;	/* words of the line transaction that still come */
 	uint32_t line_next;
 	uint8_t line_kind;
@@ -92,6 +95,12 @@ static void cause_read(struct pass *p, uint32_t v)
 	c->caus[c->ncaus++] = (struct aes_caus){ v, 1 };
 }
 
+/* Transactions before the first one with @r's branch count. */
+static uint64_t before_group(const struct pass *p, const struct cat_rec *r)
+{
+	return p->order && r->branches == p->group ? p->group_order : p->order;
+}
+
 /* A store to the monitor's window, or the processor's own report (@sideband). */
 static void window(struct pass *p, const struct cat_rec *r, bool sideband)
 {
@@ -124,6 +133,7 @@ static void window(struct pass *p, const struct cat_rec *r, bool sideband)
 	case WIN_EPC:
 		p->in = (struct aes_intr){ .branches = r->branches, .epc = r->data };
 		p->in_open = true;
+		p->in_order = before_group(p, r);
 		break;
 	case WIN_STATUS: p->in.status = r->data; break;
 	case WIN_BADVADDR: p->in.badvaddr = r->data; break;
@@ -157,6 +167,21 @@ static void io(struct pass *p, uint32_t data)
 
 	pm_grow(c->io, c->nio, c->cap_io);
 	c->io[c->nio++] = data;
+}
+
+/* A transaction of the processor behind go begins. */
+static void count_order(struct pass *p, const struct cat_rec *r)
+{
+	p->group_order = before_group(p, r);
+	p->group = r->branches;
+	p->order++;
+}
+
+/* How far a trace without an end can be replayed. An interrupt after the last branch may not have
+ * been reported, or not whole: then what followed it is the handler's. */
+static uint64_t certain_order(const struct pass *p)
+{
+	return p->in_open ? p->in_order : p->group_order;
 }
 
 static void one(struct pass *p, const struct cat_rec *r)
@@ -198,7 +223,7 @@ static void one(struct pass *p, const struct cat_rec *r)
 	case CAT_REPORT:
 		if (p->gone) {			/* has its place among the transactions */
 			p->line_left = 0;
-			p->order++;
+			count_order(p, r);
 		}
 		window(p, r, true);
 		return;
@@ -238,7 +263,7 @@ static void one(struct pass *p, const struct cat_rec *r)
 	} else {
 		p->line_left = 0;
 	}
-	p->order++;
+	count_order(p, r);
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -351,7 +376,7 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 	}
 	c->identity = identity_end(id);
 	tlb_high(&p);
-	c->end_order = (uint32_t)p.order;
+	c->end_order = (uint32_t)(c->cut ? certain_order(&p) : p.order);
 	for (uint32_t w = 0; st == PM_OK && w < words; w++)
 		if (p.word[w] & 0x10) {
 			pm_grow(c->mem, c->nmem, c->cap_mem);
