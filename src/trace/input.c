@@ -6,30 +6,19 @@
  * and a plain file is read straight into it. Files are read, not looked at through a mapping:
  * copying into a buffer that stays in the cache costs less than page faults (docs/history.md).
  * What turns out to be large is unpacked by a second thread, a few blocks ahead of the reader. */
-#include <bzlib.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <lzma.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <isa-l/igzip_lib.h>
-#include <zstd.h>
-
 #include "base/mem.h"
 #include "base/thread.h"
-#include "trace/io.h"
+#include "trace/input_state.h"
 
-#define RAW_BYTES	(256 << 10)	/* read from a pipe at once */
-#define WINDOW_BYTES	(256 << 10)	/* unpacked at once */
-#define AHEAD		4		/* blocks of WINDOW_BYTES that the second thread may be
-					 * ahead */
 #define REST_BYTES	(64 << 10)	/* what the reader has not used of a block fits before
 					 * the next one */
 #define SNIFF_BYTES	10		/* what tells how a file is packed */
@@ -38,53 +27,6 @@
 					 * long as one takes */
 #define XZ_MEMORY	(1ull << 30)	/* the largest dictionary that a file may ask for */
 #define ZSTD_WINDOW	27		/* log2, likewise: 128 MiB, what the zstd tool accepts */
-
-enum input_packing { PLAIN, GZIP, ZSTD, XZ, BZIP2 };
-
-struct pm_input {
-	char *name;
-	int fd;				/* -1: everything is in memory */
-	size_t size;			/* of the file or memory; SIZE_MAX: not known (a pipe) */
-	bool whole;			/* a plain file with a name: read at raw_at, up to raw_n,
-					 * without raw */
-	void *map;			/* of that, where somebody asked for it */
-
-	const uint8_t *raw;		/* raw bytes at hand: raw[raw_at .. raw_n) are not used
-					 * yet */
-	size_t raw_at, raw_n;
-	uint64_t raw_base;		/* offset of raw[0] in the file */
-	uint8_t *raw_buf;		/* what raw points to when reading from fd */
-	bool raw_end;			/* fd has no more */
-
-	enum input_packing packing;
-	bool member;			/* inside a compressed member or frame */
-	bool ended;			/* the unpacker has given everything */
-	struct inflate_state *gz;
-	ZSTD_DCtx *zstd;
-	lzma_stream xz;
-	bz_stream bz;
-
-	uint8_t *win;			/* unpacked bytes win[at .. n) are not consumed yet */
-	size_t at, n;
-	uint8_t *own;			/* where they are, unless in memory or a block of the
-					 * second thread */
-	size_t cap;
-	uint64_t base;			/* offset of win[0] in the unpacked stream */
-	struct pm_err err;		/* why there is no more, if that is not the end */
-
-	/* The second thread owns everything about raw bytes and unpacking, and .err until it is
-	 * done. */
-	bool threaded;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	uint8_t *ahead[AHEAD];		/* WINDOW_BYTES behind REST_BYTES */
-	bool lent;			/* the window is in block number @used, which is
-					 * therefore not free yet */
-	size_t ahead_n[AHEAD];
-	atomic_uint made, used;		/* blocks so far; written under the lock */
-	atomic_bool done, quit;		/* likewise */
-};
 
 static enum input_packing sniff(const uint8_t *p, size_t n)
 {
@@ -99,21 +41,26 @@ static enum input_packing sniff(const uint8_t *p, size_t n)
 	if (n >= SNIFF_BYTES && !memcmp(p, "BZh", 3) && p[3] >= '1' && p[3] <= '9' &&
 	    (!memcmp(p + 4, "1AY&SY", 6) || !memcmp(p + 4, "\x17rE8P\x90", 6)))
 		return BZIP2;
+	if (n >= 4 && !memcmp(p, "PK\3\4", 4))
+		return ZIP;
+	if (n >= SNIFF_BYTES && !memcmp(p, "\xff\6\0\0sNaPpY", 10))
+		return SNAPPY;
 	return PLAIN;
 }
 
-/* More raw bytes behind those at hand; false at the end or on error. Only for descriptors. */
-static bool raw_fill(struct pm_input *in)
+bool pm_raw_fill(struct pm_input *in)
 {
 	ssize_t n;
 
 	if (in->fd < 0 || in->whole || in->raw_end || pm_failed(&in->err))
 		return false;
-	if (in->raw_at) {
-		memmove(in->raw_buf, in->raw_buf + in->raw_at, in->raw_n - in->raw_at);
-		in->raw_base += in->raw_at;
-		in->raw_n -= in->raw_at;
-		in->raw_at = 0;
+	if (in->raw_at > RAW_KEPT) {
+		const size_t used = in->raw_at - RAW_KEPT;
+
+		memmove(in->raw_buf, in->raw_buf + used, in->raw_n - used);
+		in->raw_base += used;
+		in->raw_n -= used;
+		in->raw_at = RAW_KEPT;
 	}
 	if (in->raw_n == RAW_BYTES)
 		return true;
@@ -131,20 +78,26 @@ static bool raw_fill(struct pm_input *in)
 	return n > 0;
 }
 
+bool pm_raw_need(struct pm_input *in, size_t n)
+{
+	while (in->raw_n - in->raw_at < n)
+		if (!pm_raw_fill(in))
+			return false;
+	return true;
+}
+
 static uint64_t raw_offset(const struct pm_input *in)
 {
 	return in->raw_base + in->raw_at;
 }
 
-static size_t broken(struct pm_input *in, const char *what, const char *why)
+size_t pm_raw_broken(struct pm_input *in, const char *what, const char *why)
 {
 	in->err.file = in->name;
 	pm_fail(&in->err, raw_offset(in), "%s data %s", what, why);
 	return 0;
 }
 
-/* Each unpacker writes up to @room bytes to @to and returns how many; 0 means the end or an
- * error. */
 static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 {
 	struct inflate_state *z = in->gz;
@@ -153,7 +106,7 @@ static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 		size_t was = in->raw_n - in->raw_at, made;
 		int r;
 
-		if (!was && raw_fill(in))
+		if (!was && pm_raw_fill(in))
 			continue;
 		if (!in->member) {
 			const uint8_t *p = in->raw + in->raw_at;
@@ -164,10 +117,10 @@ static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 			}
 			if (!was)
 				return 0;
-			if (was < 2 && raw_fill(in))
+			if (was < 2 && pm_raw_fill(in))
 				continue;
 			if (was < 2 || p[0] != 0x1f || p[1] != 0x8b)
-				return broken(in, "gzip", "is followed by something else");
+				return pm_raw_broken(in, "gzip", "is followed by something else");
 			isal_inflate_reset(z);
 			z->crc_flag = ISAL_GZIP;
 			in->member = true;
@@ -180,7 +133,7 @@ static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 		made = (size_t)(z->next_out - to);
 		in->raw_at = (size_t)(z->next_in - in->raw);
 		if (r < 0)
-			return broken(in, "gzip",
+			return pm_raw_broken(in, "gzip",
 				      r == ISAL_INCORRECT_CHECKSUM ? "has a wrong checksum"
 				      : r == ISAL_INVALID_WRAPPER || r == ISAL_UNSUPPORTED_METHOD
 					      ? "has a header that makes no sense"
@@ -189,8 +142,8 @@ static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 			in->member = false;
 		if (made)
 			return made;
-		if (in->member && in->raw_at == in->raw_n && !raw_fill(in))
-			return pm_failed(&in->err) ? 0 : broken(in, "gzip", "is cut here");
+		if (in->member && in->raw_at == in->raw_n && !pm_raw_fill(in))
+			return pm_failed(&in->err) ? 0 : pm_raw_broken(in, "gzip", "is cut here");
 	}
 }
 
@@ -201,19 +154,19 @@ static size_t unpack_zstd(struct pm_input *in, uint8_t *to, size_t room)
 		ZSTD_outBuffer dst = { to, room, 0 };
 		size_t r;
 
-		if (!src.size && raw_fill(in))
+		if (!src.size && pm_raw_fill(in))
 			continue;
 		if (!src.size && !in->member)
 			return 0;
 		r = ZSTD_decompressStream(in->zstd, &dst, &src);
 		in->raw_at += src.pos;
 		if (ZSTD_isError(r))
-			return broken(in, "zstd", ZSTD_getErrorName(r));
+			return pm_raw_broken(in, "zstd", ZSTD_getErrorName(r));
 		in->member = r != 0;
 		if (dst.pos)
 			return dst.pos;
-		if (in->member && in->raw_at == in->raw_n && !raw_fill(in))
-			return pm_failed(&in->err) ? 0 : broken(in, "zstd", "is cut here");
+		if (in->member && in->raw_at == in->raw_n && !pm_raw_fill(in))
+			return pm_failed(&in->err) ? 0 : pm_raw_broken(in, "zstd", "is cut here");
 	}
 }
 
@@ -226,7 +179,7 @@ static size_t unpack_xz(struct pm_input *in, uint8_t *to, size_t room)
 		lzma_ret r;
 
 		if (in->raw_at == in->raw_n)
-			raw_fill(in);
+			pm_raw_fill(in);
 		if (pm_failed(&in->err))
 			return 0;
 		z->next_in = in->raw + in->raw_at;
@@ -241,7 +194,7 @@ static size_t unpack_xz(struct pm_input *in, uint8_t *to, size_t room)
 		if (r == LZMA_STREAM_END)
 			return 0;
 		if (r != LZMA_OK)
-			return broken(in, "xz",
+			return pm_raw_broken(in, "xz",
 				      r == LZMA_BUF_ERROR	 ? "is cut here"
 				      : r == LZMA_MEMLIMIT_ERROR ? "needs more than 1 GiB to unpack"
 				      : r == LZMA_FORMAT_ERROR	 ? "is followed by something else"
@@ -257,13 +210,13 @@ static size_t unpack_bzip2(struct pm_input *in, uint8_t *to, size_t room)
 		size_t was = in->raw_n - in->raw_at, made;
 		int r;
 
-		if (!was && raw_fill(in))
+		if (!was && pm_raw_fill(in))
 			continue;
 		if (!in->member) {
 			if (!was)
 				return 0;
 			if (BZ2_bzDecompressInit(z, 0, 0) != BZ_OK)
-				return broken(in, "bzip2", "cannot be unpacked: out of memory");
+				return pm_raw_broken(in, "bzip2", "cannot be unpacked: out of memory");
 			in->member = true;
 		}
 		z->next_in = (char *)in->raw + in->raw_at;
@@ -277,14 +230,14 @@ static size_t unpack_bzip2(struct pm_input *in, uint8_t *to, size_t room)
 			BZ2_bzDecompressEnd(z);
 			in->member = false;
 		} else if (r != BZ_OK) {
-			return broken(in, "bzip2",
+			return pm_raw_broken(in, "bzip2",
 				      r == BZ_DATA_ERROR_MAGIC ? "is followed by something else"
 							       : "is damaged");
 		}
 		if (made)
 			return made;
-		if (in->member && in->raw_at == in->raw_n && !raw_fill(in))
-			return pm_failed(&in->err) ? 0 : broken(in, "bzip2", "is cut here");
+		if (in->member && in->raw_at == in->raw_n && !pm_raw_fill(in))
+			return pm_failed(&in->err) ? 0 : pm_raw_broken(in, "bzip2", "is cut here");
 	}
 }
 
@@ -324,12 +277,16 @@ static size_t unpack(struct pm_input *in, uint8_t *to, size_t room)
 		return unpack_xz(in, to, room);
 	case BZIP2:
 		return unpack_bzip2(in, to, room);
+	case ZIP:
+		return pm_unpack_zip(in, to, room);
+	case SNAPPY:
+		return pm_unpack_snappy(in, to, room);
 	case PLAIN:
 		break;
 	}
 	if (in->whole)
 		return read_plain(in, to, room);
-	if (in->raw_at == in->raw_n && !raw_fill(in))
+	if (in->raw_at == in->raw_n && !pm_raw_fill(in))
 		return 0;
 	n = in->raw_n - in->raw_at;
 	if (n > room)
@@ -458,7 +415,7 @@ static void start_thread(struct pm_input *in)
  * itself. */
 static void begin(struct pm_input *in)
 {
-	while (in->raw_n - in->raw_at < SNIFF_BYTES && raw_fill(in))
+	while (in->raw_n - in->raw_at < SNIFF_BYTES && pm_raw_fill(in))
 		;
 	in->packing = in->whole ? PLAIN : sniff(in->raw, in->raw_n);
 	switch (in->packing) {
@@ -472,9 +429,15 @@ static void begin(struct pm_input *in)
 		break;
 	case XZ:
 		if (lzma_stream_decoder(&in->xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
-			broken(in, "xz", "cannot be unpacked: out of memory");
+			pm_raw_broken(in, "xz", "cannot be unpacked: out of memory");
 		break;
 	case BZIP2:
+		break;
+	case ZIP:
+		in->zip = pm_zip_new();
+		break;
+	case SNAPPY:
+		in->snappy = pm_snappy_new(in);
 		break;
 	case PLAIN:
 		if (in->fd < 0) {
@@ -700,6 +663,8 @@ void pm_input_close(struct pm_input *in)
 	ZSTD_freeDCtx(in->zstd);
 	lzma_end(&in->xz);
 	BZ2_bzDecompressEnd(&in->bz);
+	pm_zip_free(in->zip);
+	pm_snappy_free(in->snappy);
 	if (in->map)
 		munmap(in->map, in->size);
 	free(in->own);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* io.h - bytes in and out: files, pipes, gzip, zstd, xz, bzip2, told apart by content on the way in
- * and by the name's suffix on the way out
+ * and by the name's suffix on the way out; of zip archives and Snappy frames only in
  *
  * Ownership  pm_input_open()/pm_input_close(), pm_output_open()/pm_output_close().
  * Errors     a write error (full disk, closed pipe) is reported by the call that notices it or by
