@@ -42,8 +42,10 @@ const struct pm_format *traces_output_format(const char *out, const char *format
 	return f;
 }
 
-/* @written: what was, in a format that cannot tell threads apart. */
-static void note_mixed(const struct pm_result_node *written, const char *plural)
+/* @written: what was, in a format that cannot tell threads apart, or in one file of a format that
+ * has a file for each. */
+static void note_mixed(const struct pm_result_node *written, const struct pm_format *f,
+		       const char *format)
 {
 	const struct pm_result_node *threads, *processes;
 	char of[48] = "";
@@ -54,8 +56,12 @@ static void note_mixed(const struct pm_result_node *written, const char *plural)
 		return;
 	if (processes->u64 > 1)
 		snprintf(of, sizeof of, " of %" PRIu64 " processes", processes->u64);
-	manners_note("%s hold no threads: %" PRIu64 " threads%s are mixed (`pugmark slice --thread "
-		     "N` writes one)", plural, threads->u64, of);
+	if (f && f->writes_directory)
+		manners_note("%" PRIu64 " threads%s are in one file; tools for %s want a file for "
+			     "each (-o NAME/ writes them)", threads->u64, of, f->plural);
+	else
+		manners_note("%s hold no threads: %" PRIu64 " threads%s are mixed (`pugmark slice "
+			     "--thread N` writes one)", f ? f->plural : format, threads->u64, of);
 }
 
 void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format,
@@ -68,7 +74,7 @@ void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *f
 	struct pm_buf line = { 0 };
 	char names[300];
 
-	note_mixed(n, f ? f->plural : format);
+	note_mixed(n, f, format);
 	n = n ? pm_result_find(n, "discarded") : NULL;
 	if (lost) {
 		pm_fact_names(lost, names, sizeof names);

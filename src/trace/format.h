@@ -26,7 +26,8 @@ struct pm_write_opts {
 };
 
 struct pm_reader_ops {
-	/* A reader owns neither @in nor the strings in @o. NULL on error. Sets *facts. */
+	/* A reader owns neither @in nor the strings in @o. NULL on error. Sets *facts. @in is NULL
+	 * where o->path is a directory. */
 	void *(*open)(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 		      struct pm_err *err);
 	enum pm_status (*next)(void *self, const struct pm_batch **b, struct pm_err *err);
@@ -63,9 +64,11 @@ struct pm_format {
 	uint32_t sink_flags;		/* PM_SINK_BLOCKS if the writer takes them unexpanded... */
 	bool own_files;			/* the writer makes a directory of that name: it gets no
 					 * output */
+	bool (*writes_directory)(const struct pm_write_opts *o);	/* ... if this says so */
 	/* How many bits of the head were recognised; 0: not this format. The best bid wins, and a
 	 * tie is a test failure. @n is what there is of the first 64 KiB. */
 	int (*probe)(const uint8_t *head, size_t n);
+	bool (*probe_directory)(const char *path);	/* NULL: no trace of it is a directory */
 	const struct pm_reader_ops *read;	/* NULL: cannot be read */
 	const struct pm_writer_ops *write;	/* NULL: cannot be written */
 };

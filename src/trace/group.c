@@ -179,6 +179,11 @@ enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, 
 	return PM_OK;
 }
 
+enum pm_status pm_grouper_flush(struct pm_grouper *g, const struct pm_stream *s, struct pm_err *err)
+{
+	return s->index < g->cap ? flush(g, s->index, err) : PM_OK;
+}
+
 enum pm_status pm_grouper_finish(struct pm_grouper *g, struct pm_err *err)
 {
 	for (uint32_t i = 0; i < g->cap; i++)

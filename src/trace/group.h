@@ -64,6 +64,9 @@ struct pm_grouper {
 };
 
 enum pm_status pm_grouper_batch(struct pm_grouper *g, const struct pm_batch *b, struct pm_err *err);
+/* The open instruction of a stream goes out: what comes is known to be behind it. */
+enum pm_status pm_grouper_flush(struct pm_grouper *g, const struct pm_stream *s,
+				struct pm_err *err);
 /* The last instruction of each stream goes out. */
 enum pm_status pm_grouper_finish(struct pm_grouper *g, struct pm_err *err);
 void pm_grouper_release(struct pm_grouper *g);

@@ -48,56 +48,6 @@ static enum input_packing sniff(const uint8_t *p, size_t n)
 	return PLAIN;
 }
 
-bool pm_raw_fill(struct pm_input *in)
-{
-	ssize_t n;
-
-	if (in->fd < 0 || in->whole || in->raw_end || pm_failed(&in->err))
-		return false;
-	if (in->raw_at > RAW_KEPT) {
-		const size_t used = in->raw_at - RAW_KEPT;
-
-		memmove(in->raw_buf, in->raw_buf + used, in->raw_n - used);
-		in->raw_base += used;
-		in->raw_n -= used;
-		in->raw_at = RAW_KEPT;
-	}
-	if (in->raw_n == RAW_BYTES)
-		return true;
-	do
-		n = read(in->fd, in->raw_buf + in->raw_n, RAW_BYTES - in->raw_n);
-	while (n < 0 && errno == EINTR);
-	if (n < 0) {
-		in->err.file = in->name;
-		pm_fail_errno(&in->err, "cannot read");
-		return false;
-	}
-	if (!n)
-		in->raw_end = true;
-	in->raw_n += (size_t)n;
-	return n > 0;
-}
-
-bool pm_raw_need(struct pm_input *in, size_t n)
-{
-	while (in->raw_n - in->raw_at < n)
-		if (!pm_raw_fill(in))
-			return false;
-	return true;
-}
-
-static uint64_t raw_offset(const struct pm_input *in)
-{
-	return in->raw_base + in->raw_at;
-}
-
-size_t pm_raw_broken(struct pm_input *in, const char *what, const char *why)
-{
-	in->err.file = in->name;
-	pm_fail(&in->err, raw_offset(in), "%s data %s", what, why);
-	return 0;
-}
-
 static size_t unpack_gzip(struct pm_input *in, uint8_t *to, size_t room)
 {
 	struct inflate_state *z = in->gz;
@@ -216,7 +166,8 @@ static size_t unpack_bzip2(struct pm_input *in, uint8_t *to, size_t room)
 			if (!was)
 				return 0;
 			if (BZ2_bzDecompressInit(z, 0, 0) != BZ_OK)
-				return pm_raw_broken(in, "bzip2", "cannot be unpacked: out of memory");
+				return pm_raw_broken(in, "bzip2",
+						     "cannot be unpacked: out of memory");
 			in->member = true;
 		}
 		z->next_in = (char *)in->raw + in->raw_at;
@@ -600,7 +551,7 @@ double pm_input_part(const struct pm_input *in)
 {
 	if (!in->size || in->size == SIZE_MAX)
 		return 0;
-	return (double)(in->packing == PLAIN ? pm_input_offset(in) : raw_offset(in)) /
+	return (double)(in->packing == PLAIN ? pm_input_offset(in) : pm_raw_offset(in)) /
 	       (double)in->size;
 }
 

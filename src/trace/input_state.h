@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* input_state.h - what input.c and its unpackers share; nobody else includes it
  *
- * An unpacker writes up to @room bytes to @to, which is WINDOW_BYTES at least, and returns how many;
- * 0 means the end or an error. Raw bytes that it has used are those before raw_at. */
+ * An unpacker writes up to @room bytes to @to, WINDOW_BYTES at least, and returns how many; 0 means
+ * the end or an error. Raw bytes that it has used are those before raw_at. */
 #ifndef PM_TRACE_INPUT_STATE_H
 #define PM_TRACE_INPUT_STATE_H
 
@@ -75,6 +75,7 @@ struct pm_input {
 bool pm_raw_fill(struct pm_input *in);
 /* Are @n raw bytes at hand? No: the input ends before. @n is far less than RAW_BYTES. */
 bool pm_raw_need(struct pm_input *in, size_t n);
+uint64_t pm_raw_offset(const struct pm_input *in);	/* of the next raw byte, in the file */
 /* "WHAT data WHY" becomes the input's error. Returns 0. */
 size_t pm_raw_broken(struct pm_input *in, const char *what, const char *why);
 

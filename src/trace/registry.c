@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -137,6 +138,8 @@ const struct pm_format *pm_format_by_name(const char *path)
 	const struct pm_format *best = NULL;
 	size_t n = strlen(path), longest = 0;
 
+	while (n > 1 && path[n - 1] == '/')	/* a directory */
+		n--;
 	for (unsigned i = 0; i < NR(packed); i++)
 		if (ends_in(path, n, packed[i], strlen(packed[i]))) {
 			n -= strlen(packed[i]);
@@ -183,7 +186,7 @@ static enum pm_status file_next(void *self, const struct pm_batch **b, struct pm
 
 	/* A reader that met the end of damaged compressed data has seen a symptom: name the
 	 * cause. */
-	if (s != PM_OK && pm_input_failed(f->in, &io)) {
+	if (s != PM_OK && f->in && pm_input_failed(f->in, &io)) {
 		*err = io;
 		s = PM_ERR;
 	}
@@ -233,7 +236,7 @@ double pm_trace_part(const struct pm_source *src)
 {
 	const struct file_source *f = src->self;
 
-	return src->ops == &file_ops ? pm_input_part(f->in) : 0;
+	return src->ops == &file_ops && f->in ? pm_input_part(f->in) : 0;
 }
 
 static bool is_read(const struct pm_format *f, bool named, struct pm_err *err)
@@ -244,14 +247,44 @@ static bool is_read(const struct pm_format *f, bool named, struct pm_err *err)
 	return f->read;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+/* Which format the input is of; NULL: *err says why. */
+static const struct pm_format *guess(struct pm_input *in, const char *name, struct pm_err *err)
+{
+	const struct pm_format *named = name ? pm_format_by_name(name) : NULL;
+	struct bid b;
+	const uint8_t *head;
+	size_t n = 0;
+
+	head = pm_input_peek(in, PROBE_BYTES, &n, err);
+	if (!head)
+		return NULL;
+	b = best_bid(head, n);
+	/* some formats are nothing but numbers: there the name decides */
+	return b.best && !b.tie ? b.best : named && n ? named : pm_format_probe(head, n, err);
+}
+
+static const struct pm_format *guess_directory(const char *path)
+{
+	for (const struct pm_format *const *f = pm_formats; *f; f++)
+		if ((*f)->probe_directory && (*f)->probe_directory(path))
+			return *f;
+	return NULL;
+}
+
 enum pm_status pm_trace_open(const char *path, const char *format, struct pm_source *src,
 			     const struct pm_format **which, struct pm_err *err)
 {
 	bool pipe = !strcmp(path, "-");
 	struct pm_read_opts o = { .path = pipe ? NULL : path, .options = options_of(format) };
 	struct file_source *f = pm_alloc(sizeof *f);
-	const uint8_t *head;
-	size_t n = 0;
+	const bool directory = !pipe && is_directory(path);
 
 	*src = (struct pm_source){ &file_ops, f, 0 };
 	f->path = pipe ? "standard input" : path;
@@ -260,32 +293,24 @@ enum pm_status pm_trace_open(const char *path, const char *format, struct pm_sou
 		if (!f->format || !is_read(f->format, true, err))
 			goto fail;
 	}
-	f->in = pm_input_open(path, err);
-	if (!f->in)
-		goto fail;
-	if (!format) {
-		const struct pm_format *named = pipe ? NULL : pm_format_by_name(path);
-
-		struct bid b;
-
-		head = pm_input_peek(f->in, PROBE_BYTES, &n, err);
-		if (!head)
-			goto fail;
-		b = best_bid(head, n);
-		/* some formats are nothing but numbers: there the name decides */
-		f->format = b.best && !b.tie ? b.best
-			    : named && n     ? named
-					     : pm_format_probe(head, n, err);
-		if (!f->format)
+	if (directory && !format)
+		f->format = guess_directory(path);
+	if (!directory || !f->format || !f->format->probe_directory) {
+		f->in = pm_input_open(path, err);	/* says so, if it is a directory */
+		if (!f->in)
 			goto fail;
 	}
+	if (!f->format)
+		f->format = guess(f->in, pipe ? NULL : path, err);
+	if (!f->format)
+		goto fail;
 	if (!is_read(f->format, false, err))
 		goto fail;
 	f->reader = f->format->read->open(f->in, &o, &src->facts, err);
 	if (!f->reader) {
 		struct pm_err io = { 0 };
 
-		if (pm_input_failed(f->in, &io))
+		if (f->in && pm_input_failed(f->in, &io))
 			*err = io;
 		goto fail;
 	}
@@ -327,8 +352,9 @@ static enum pm_status sink_consume(void *self, const struct pm_batch *b, struct 
 {
 	struct file_sink *f = self;
 
-	/* streams that the format cannot tell apart */
-	if (!(f->format->has & PM_HAS_THREADS) && b->stream->tid &&
+	/* streams that the format cannot tell apart, or its tools do not in one file */
+	if ((!(f->format->has & PM_HAS_THREADS) || (f->format->writes_directory && f->out)) &&
+	    b->stream->tid &&
 	    (b->stream->tid != f->tid || b->stream->pid != f->pid)) {
 		f->tid = b->stream->tid;
 		f->pid = b->stream->pid;
@@ -399,6 +425,7 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 	const struct pm_format *fmt = format ? pm_format_find(format, err)
 					     : pm_format_by_name(path);
 	struct file_sink *f;
+	bool directory;
 
 	if (!fmt) {
 		if (!format)
@@ -422,12 +449,13 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 		.name = f->name, .about = fmt->about,
 		.consume = sink_consume, .finish = sink_finish, .destroy = sink_destroy,
 	} };
-	if (fmt->own_files && pipe)
+	directory = fmt->own_files || (fmt->writes_directory && fmt->writes_directory(&o));
+	if (directory && pipe)
 		pm_fail_file(err, "%s are a directory, which cannot go to standard output",
 			     fmt->plural);
-	else if (!fmt->own_files)
+	else if (!directory)
 		f->out = pm_output_open(path, err);
-	if (f->out || (fmt->own_files && !pipe))
+	if (f->out || (directory && !pipe))
 		f->writer = fmt->write->open(f->out, &o, err);
 	if (!f->writer) {
 		fail_in(f, err);

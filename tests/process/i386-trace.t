@@ -60,11 +60,11 @@ $ pugmark run -q --exec -t idt-exec -o refs.trc -- "$PROGRAMS/i386/refs"; pugmar
 >   instructions  265
 >     instructions 265
 > 528
-# In DynamoRIO's format a 32-bit program's trace says so: inc and dec are no prefixes when it is read back; sysenter is
-# an instruction of its own type.
-$ pugmark run -q -o refs.pug -- "$PROGRAMS/i386/refs" > said; pugmark convert -q refs.pug refs.drmemtrace; od -An -tx8 -j28 -N8 refs.drmemtrace | sed 's/^ *0*//'
+# In DynamoRIO's format a 32-bit program's trace says so, and has entries of 8 bytes: inc and dec are no prefixes when it
+# is read back; sysenter is an instruction of its own type.
+$ pugmark run -q -o refs.pug -- "$PROGRAMS/i386/refs" > said; pugmark convert -q refs.pug refs.drmemtrace; od -An -tx4 -j20 -N4 refs.drmemtrace | sed 's/^ *0*//'
 + for f in refs.pug refs.drmemtrace; do pugmark dump $f | awk '$2 == "insn" { print $3, $4 }' > $f.insns; pugmark sim -s insns --csv - $f > $f.mix; done; cmp refs.pug.insns refs.drmemtrace.insns; cmp refs.pug.mix refs.drmemtrace.mix; grep -c '^insns' refs.pug.mix | awk '{ print ($1 > 9) }'; rm *
-> 220
+> 620
 > 1
 $ perl -e 'print pack "(v v Q<)*", 25, 0, 6, 28, 12, 6, 28, 9, 0x220, 22, 4, 5, 24, 4, 5, 47, 2, 0x340f, 31, 2, 0x1000, 47, 1, 0x90, 10, 1, 0x1002, 23, 4, 5, 44, 0, 0' > s.drmemtrace; pugmark convert -q s.drmemtrace s.pug && pugmark convert -q s.pug t.drmemtrace && od -An -v -w12 -tu2 t.drmemtrace | awk '$1 == 31 || $1 == 10 { print $1, $2, $3 }'; rm *
 > 31 2 4096
