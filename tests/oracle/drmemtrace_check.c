@@ -146,7 +146,8 @@ static void end_insn(struct check *c)
 	if (in->reads == c->reads && in->writes == c->writes)
 		return;
 	snprintf(text, sizeof text,
-		 "(8) %d reads and %d writes of operands, %d and %d in the trace", in->reads, in->writes, c->reads, c->writes);
+		 "(8) %d reads and %d writes of operands, %d and %d in the trace", in->reads,
+		 in->writes, c->reads, c->writes);
 	fail(c, text);
 }
 
