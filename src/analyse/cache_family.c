@@ -494,7 +494,7 @@ static void tell(const struct family_node *d)
 				c->level[l].st = carrier->level[l].st;
 			if (c->conf.n == d->to && d->lru)
 				c->mst = mem;
-			else if (c->conf.n == d->to && carrier->level[d->from].out)
+			else if (c->conf.n == d->to && carrier->level[d->from].out == &w->out)
 				c->mst = w->out.st;
 		}
 		for (size_t i = 0; i < w->nchild; i++)

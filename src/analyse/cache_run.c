@@ -40,10 +40,10 @@ static void send_now(struct pm_cache *c, struct cache_level *l, uint64_t addr, u
 		     enum pm_cache_op op, unsigned cls)
 {
 	l->st.bytes_out += size;
-	if (l->next)
-		request(c, l->next, addr, size, op, cls);
-	else if (l->out)
+	if (l->out)
 		cache_out_add(l->out, op, addr, size, cls);
+	else if (l->next)
+		request(c, l->next, addr, size, op, cls);
 	else
 		memory(c, op, addr, size);
 }
@@ -119,7 +119,7 @@ static bool fetch(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint
 	l->st.bytes_in += size;
 	if (op != PM_OP_PREFETCH && c->reach <= l->hop)
 		c->reach = l->hop + 1;
-	if (!l->next) {
+	if (l->out || !l->next) {
 		if (l->out)
 			cache_out_add(l->out, op, addr, size, cls);
 		else
@@ -630,8 +630,10 @@ static void flush_level(struct pm_cache *c, struct cache_level *l)
 
 void pm_cache_flush(struct pm_cache *c)
 {
-	for (unsigned i = 0; i < c->conf.n; i++)
+	for (unsigned i = 0; i < c->conf.n; i++) {
 		flush_level(c, c->level + i);
+		pm_cache_drain(c, 0, c->conf.n);
+	}
 }
 
 /* ---- references ----------------------------------------------------------------------------- */
@@ -737,6 +739,7 @@ static unsigned demand(struct pm_cache *c, struct cache_level *l, enum pm_cache_
 	if (c->conf.tlb && op == PM_OP_WRITE)
 		op = PM_OP_READ;
 	request(c, l, key, size ? size : 1, op, cls);
+	pm_cache_drain(c, 0, c->own);
 	return c->reach;
 }
 
@@ -767,11 +770,9 @@ static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op
 	}
 }
 
-/* Dinero's copy-back and invalidate: one line (each level's own), or everything; of the levels from
- * @from to before @to, and of those that take what leaves them. */
-static void maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned from, unsigned to)
+void pm_cache_maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned from, unsigned to)
 {
-	for (unsigned i = from; i < to; i++) {
+	for (unsigned i = from; i < to; i++, pm_cache_drain(c, from, to)) {
 		struct cache_level *l = c->level + i;
 		uint64_t line = key & l->line_mask, *set = set_of(l, line);
 		unsigned w = find(set, l->ways, line);
@@ -796,18 +797,8 @@ static void maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned 
 			out(c, l, line, true, subs);
 		}
 	}
-	if (c->level[to - 1].out)
+	if (c->level[to - 1].out && !c->level[to - 1].next)
 		cache_out_add(c->level[to - 1].out, CACHE_OUT_MAINTAIN, key, 0, flags);
-}
-
-void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,
-		       const struct cache_request *v, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (v[i].op == CACHE_OUT_MAINTAIN)
-			maintain(c, v[i].addr, v[i].cls, from, to);
-		else
-			request(c, c->level + from, v[i].addr, v[i].size, v[i].op, v[i].cls);
 }
 
 uint64_t pm_cache_key(struct pm_cache *c, uint64_t addr)
@@ -920,7 +911,8 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 							 PM_REF_UNCACHED),
 					     0)) {
 				if (!(e->flags & PM_REF_UNCACHED))
-					maintain(c, key_of(c, e->addr), e->flags, 0, c->own);
+					pm_cache_maintain(c, key_of(c, e->addr), e->flags, 0,
+							  c->own);
 				break;
 			}
 			line = key & ld->line_mask;
@@ -964,12 +956,18 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 
 void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n)
 {
-	run(c, ev, n, NULL);
+	if (c->plain)
+		pm_cache_run_plain(c, ev, n);
+	else
+		run(c, ev, n, NULL);
 }
 
 void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b)
 {
 	if (b->stream)
 		pm_cache_enter_space(c, b->stream->space);
-	run(c, b->ev, b->n, b);
+	if (c->plain)
+		pm_cache_run_plain(c, b->ev, b->n);
+	else
+		run(c, b->ev, b->n, b);
 }

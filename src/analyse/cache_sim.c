@@ -30,13 +30,15 @@ static void level_init(struct pm_cache *c, unsigned i)
 	l->line_shift = __builtin_ctz(lc->line);
 	l->line_mask = ~(uint64_t)(lc->line - 1);
 	l->set_mask = lines / lc->ways - 1;
-	l->tag = pm_alloc(lines * sizeof *l->tag);
+	l->tag_memory = pm_alloc(lines * sizeof *l->tag + 64);
+	l->tag = (uint64_t *)(((uintptr_t)l->tag_memory + 63) & ~(uintptr_t)63);
 	l->access = l->st.access;
 	l->miss = l->st.miss;
 	l->lru = lc->policy == PM_LRU;
 	l->ordered = lc->policy == PM_LRU || lc->policy == PM_FIFO;
 	l->quick = lc->policy != PM_OPT && !lc->three_c && !lc->sub &&
 		   lc->prefetch != PM_PF_STRIDE && !c->conf.regions;
+	l->plain = pm_cache_plain_level(lc) && !c->conf.by_insn && !c->conf.regions;
 	l->next = c->conf.next[i] < 0 ? NULL : c->level + c->conf.next[i];
 	l->rnd = lc->seed;
 	l->psel = 511;
@@ -65,6 +67,24 @@ static void level_init(struct pm_cache *c, unsigned i)
 		l->shadow = shadow_new(lines);
 }
 
+/* Can levels take turns? Not if one takes lines from those above it, or if what they count depends
+ * on the instruction that comes from above. */
+static void takes_turns(struct pm_cache *c)
+{
+	const struct pm_cache_conf *cc = &c->conf;
+
+	c->turns = !cc->flush_insns && !cc->flush_switch && !cc->regions && !cc->by_insn;
+	for (unsigned i = 0; i < cc->n; i++) {
+		const struct pm_level_conf *lc = cc->level + i;
+		bool first = lc->depth == cc->level[0].depth;
+
+		c->turns = c->turns && lc->incl == PM_NINE && lc->policy != PM_OPT &&
+			   lc->prefetch != PM_PF_STRIDE && (first || !lc->side);
+	}
+	c->plain = c->turns && c->level[0].plain &&
+		   (cc->n == 1 || cc->level[1].depth != cc->level[0].depth || c->level[1].plain);
+}
+
 struct pm_cache *pm_cache_from(const struct pm_cache_conf *cc)
 {
 	struct pm_cache *c = pm_alloc(sizeof *c);
@@ -80,6 +100,7 @@ struct pm_cache *pm_cache_from(const struct pm_cache_conf *cc)
 		if (l->next && l->next->hop <= l->hop)
 			l->next->hop = l->hop + 1;
 	}
+	takes_turns(c);
 	c->first_i = cc->first_i < 0 ? NULL : c->level + cc->first_i;
 	c->first_d = cc->first_d < 0 ? NULL : c->level + cc->first_d;
 	return c;
@@ -97,6 +118,7 @@ struct pm_cache *pm_cache_new(const char *config, struct pm_err *err)
 void pm_cache_memory(struct pm_cache *c, const struct pm_cache_memory *m)
 {
 	c->mem = *m;
+	c->plain = c->turns = false;		/* what leaves shall know when it did */
 }
 
 const struct pm_cache_conf *pm_cache_config(const struct pm_cache *c)
@@ -190,7 +212,7 @@ void pm_cache_free(struct pm_cache *c)
 	for (unsigned i = 0; i < c->conf.n; i++) {
 		struct cache_level *l = c->level + i;
 
-		free(l->tag);
+		free(l->tag_memory);
 		free(l->rrpv);
 		free(l->plru);
 		free(l->next_use);
@@ -204,6 +226,9 @@ void pm_cache_free(struct pm_cache *c)
 	}
 	for (size_t i = 0; i < NR(c->tape); i++)
 		free(c->tape[i].v);
+	for (unsigned i = 0; c->apart && i < c->conf.n; i++)
+		free(c->apart[i].v);
+	free(c->apart);
 	pm_map_release(&c->segment);
 	pm_map_release(&c->insn_at);
 	free(c->insn);

@@ -4,6 +4,7 @@
  *   cache_set.h       a set of lines and the policies (inline: each access needs them)
  *   cache_shadow.h    the 3C split of misses (inline, too)
  *   cache_run.c       events to accesses, each access of a level, and what it sends to the next
+ *   cache_plain.c     the same for ordinary hierarchies, quicker
  *   cache_opt.c       levels with the policy OPT, after the end of the trace
  *   cache_family.c    several hierarchies in one pass; lru_family.c: their LRU levels
  *   cache_sim.c       life, results, sinks
@@ -29,11 +30,13 @@ struct cache_wbuf { uint64_t line, mask; enum pm_cache_op op; };
 
 struct cache_level {
 	/* hot */
-	uint64_t *tag;			/* ways of set 0, of set 1... */
+	uint64_t *tag;			/* ways of set 0, of set 1...: at a multiple of 64 bytes */
+	void *tag_memory;
 	uint64_t set_mask, line_mask;	/* line_mask clears the offset */
 	unsigned line_shift, ways;
 	bool ordered, quick;		/* quick: a plain hit sends nothing anywhere and triggers
 					 * nothing */
+	bool plain;			/* lru, wb, wa and nothing else: cache_plain.c */
 	bool lru;
 	uint8_t *rrpv;
 	uint64_t *plru;
@@ -81,6 +84,10 @@ struct pm_cache {
 	unsigned own;			/* levels that it simulates from its events: the first
 					 * ones; conf.n unless @family does */
 	struct cache_family *family;	/* simulates it; NULL: it does so itself */
+	bool plain, turns;		/* plain: cache_plain.c takes its events. turns: levels may
+					 * take turns, since none reaches upwards */
+	struct cache_out *apart;	/* ... and do: what has left level i for level i + 1; NULL:
+					 * they do not */
 	struct pm_cache_memory mem;
 	struct pm_cache_memory_stats mst;
 	uint64_t pc, insns, flush_left;
@@ -113,6 +120,16 @@ struct pm_cache {
 bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
 		   enum pm_cache_op op, unsigned cls);
 
+/* Dinero's copy-back and invalidate: one line (each level's own), or everything (PM_REF_ALL); of
+ * the levels from @from to before @to, and of those that take what leaves them. */
+void pm_cache_maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned from,
+		       unsigned to);
+bool pm_cache_plain_level(const struct pm_level_conf *lc);
+/* cache_plain.c: from now on levels take turns, if they may. */
+void pm_cache_take_turns(struct pm_cache *c);
+/* What has left levels @from.. to before @to is taken by those below, as far as that one. */
+void pm_cache_drain(struct pm_cache *c, unsigned from, unsigned to);
+void pm_cache_run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n);
 /* Requests to level @from, which leave the simulated part of the hierarchy behind level @to - 1. */
 void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,
 		       const struct cache_request *v, size_t n);

@@ -11,9 +11,7 @@
 
 bool lru_family_fits(const struct pm_level_conf *lc)
 {
-	return lc->policy == PM_LRU && lc->wb && lc->wa && lc->incl == PM_NINE && !lc->sub &&
-	       !lc->victim && !lc->wbuf && !lc->prefetch && !lc->three_c &&
-	       lc->ways <= lc->line - 2;
+	return pm_cache_plain_level(lc) && lc->ways <= lc->line - 2;
 }
 
 struct lru_family *lru_family_new(uint32_t line)
