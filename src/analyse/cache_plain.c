@@ -197,6 +197,21 @@ void pm_cache_drain(struct pm_cache *c, unsigned from, unsigned to)
 	}
 }
 
+static void maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned from, unsigned to)
+{
+	pm_cache_drain(c, from, to);
+	for (unsigned i = from; i < to; i++) {
+		pm_cache_maintain(c, c->level + i, key, flags);
+		pm_cache_drain(c, from, to);
+	}
+	pm_cache_maintained(c, key, flags, to);
+}
+
+void pm_cache_flush(struct pm_cache *c)
+{
+	maintain(c, 0, PM_REF_ALL, 0, c->conf.n);
+}
+
 void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,
 		       const struct cache_request *v, size_t n)
 {
@@ -209,7 +224,7 @@ void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,
 		level_requests(c, c->level + from, v + done, i - done);
 		pm_cache_drain(c, from, to);
 		if (i < n)
-			pm_cache_maintain(c, v[i].addr, v[i].cls, from, to);
+			maintain(c, v[i].addr, v[i].cls, from, to);
 		done = i + 1;
 	}
 }
@@ -291,8 +306,7 @@ static __attribute__((noinline)) void odd_event(struct pm_cache *c, const struct
 {
 	if (e->flags & PM_REF_UNCACHED)
 		return;
-	pm_cache_drain(c, 0, c->own);
-	pm_cache_maintain(c, key, e->flags, 0, c->own);
+	maintain(c, key, e->flags, 0, c->own);
 }
 
 struct plain_counts { uint64_t insns, fetches, crossed, data[2][2], counted[2][2]; bool other; };
@@ -318,7 +332,7 @@ static void add_counts(struct pm_cache *c, const struct plain_counts *n)
 /* HOT: once per event. An instruction is usually in the line that was fetched last, which is the
  * first of its set still, unless data have come into the same cache meanwhile. Whether a reference
  * reads or writes nobody can predict: no branch depends on it. */
-void pm_cache_run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n)
+static void run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n)
 {
 	struct cache_level *const li = c->first_i, *const ld = c->first_d;
 	const struct plain_side si = side_of(li), sd = side_of(ld);
@@ -368,4 +382,22 @@ void pm_cache_run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n)
 	}
 	add_counts(c, &k);
 	pm_cache_drain(c, 0, c->own);
+}
+
+void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n)
+{
+	if (c->plain)
+		run_plain(c, ev, n);
+	else
+		pm_cache_run(c, ev, n, NULL);
+}
+
+void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b)
+{
+	if (b->stream)
+		pm_cache_enter_space(c, b->stream->space);
+	if (c->plain)
+		run_plain(c, b->ev, b->n);
+	else
+		pm_cache_run(c, b->ev, b->n, b);
 }

@@ -2,6 +2,7 @@
 /* cache_run.c - the rules of cache_sim.h, numbered as there: events to accesses of the first
  * levels, one access of a level, and what it sends to the next. In one file, because the compiler
  * shall see the whole path. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -628,12 +629,10 @@ static void flush_level(struct pm_cache *c, struct cache_level *l)
 	free(subs);
 }
 
-void pm_cache_flush(struct pm_cache *c)
+static void flush_all(struct pm_cache *c)
 {
-	for (unsigned i = 0; i < c->conf.n; i++) {
+	for (unsigned i = 0; i < c->conf.n; i++)
 		flush_level(c, c->level + i);
-		pm_cache_drain(c, 0, c->conf.n);
-	}
 }
 
 /* ---- references ----------------------------------------------------------------------------- */
@@ -667,7 +666,7 @@ void pm_cache_enter_space(struct pm_cache *c, uint64_t space)
 	if (c->began && space == c->space)
 		return;
 	if (c->began && c->conf.flush_switch)
-		pm_cache_flush(c);
+		flush_all(c);
 	c->began = true;
 	c->space = space;
 	c->segment0 = segment(c, space, 0) << 48;
@@ -739,7 +738,6 @@ static unsigned demand(struct pm_cache *c, struct cache_level *l, enum pm_cache_
 	if (c->conf.tlb && op == PM_OP_WRITE)
 		op = PM_OP_READ;
 	request(c, l, key, size ? size : 1, op, cls);
-	pm_cache_drain(c, 0, c->own);
 	return c->reach;
 }
 
@@ -748,6 +746,7 @@ unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr,
 {
 	struct cache_level *l = op == PM_OP_FETCH ? c->first_i : c->first_d;
 
+	assert(!c->apart);
 	c->pc = pc;
 	if (!l)
 		return 0;
@@ -770,35 +769,46 @@ static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op
 	}
 }
 
-void pm_cache_maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned from, unsigned to)
+void pm_cache_maintain(struct pm_cache *c, struct cache_level *l, uint64_t key, unsigned flags)
 {
-	for (unsigned i = from; i < to; i++, pm_cache_drain(c, from, to)) {
-		struct cache_level *l = c->level + i;
-		uint64_t line = key & l->line_mask, *set = set_of(l, line);
-		unsigned w = find(set, l->ways, line);
-		uint64_t was;
+	uint64_t line = key & l->line_mask, *set = set_of(l, line), was;
+	unsigned w = find(set, l->ways, line);
 
-		if (flags & PM_REF_ALL) {
-			flush_level(c, l);
-			continue;
-		}
-		if (l->next_use || w == l->ways)
-			continue;
-		was = set[w];
-		if (flags & PM_REF_INVAL) {
-			drop(l, set, w);
-			l->st.invalidated++;
-		} else if (was & LINE_DIRTY) {
-			uint32_t subs = l->sub_valid ? l->sub_dirty[set - l->tag + w] : ~0u;
-
-			set[w] &= ~(uint64_t)LINE_DIRTY;
-			if (l->sub_valid)
-				l->sub_dirty[set - l->tag + w] = 0;
-			out(c, l, line, true, subs);
-		}
+	if (flags & PM_REF_ALL) {
+		flush_level(c, l);
+		return;
 	}
-	if (c->level[to - 1].out && !c->level[to - 1].next)
-		cache_out_add(c->level[to - 1].out, CACHE_OUT_MAINTAIN, key, 0, flags);
+	if (l->next_use || w == l->ways)
+		return;
+	was = set[w];
+	if (flags & PM_REF_INVAL) {
+		drop(l, set, w);
+		l->st.invalidated++;
+	} else if (was & LINE_DIRTY) {
+		uint32_t subs = l->sub_valid ? l->sub_dirty[set - l->tag + w] : ~0u;
+
+		set[w] &= ~(uint64_t)LINE_DIRTY;
+		if (l->sub_valid)
+			l->sub_dirty[set - l->tag + w] = 0;
+		out(c, l, line, true, subs);
+	}
+}
+
+void pm_cache_maintained(struct pm_cache *c, uint64_t key, unsigned flags, unsigned to)
+{
+	const struct cache_level *l = c->level + to - 1;
+
+	if (l->out && !l->next)
+		cache_out_add(l->out, CACHE_OUT_MAINTAIN, key, 0, flags);
+}
+
+static void maintain_own(struct pm_cache *c, const struct pm_event *e)
+{
+	const uint64_t key = key_of(c, e->addr);
+
+	for (unsigned i = 0; i < c->own; i++)
+		pm_cache_maintain(c, c->level + i, key, e->flags);
+	pm_cache_maintained(c, key, e->flags, c->own);
 }
 
 uint64_t pm_cache_key(struct pm_cache *c, uint64_t addr)
@@ -811,7 +821,7 @@ static void rare_event(struct pm_cache *c, const struct pm_event *e, const struc
 	switch (e->kind) {
 	case PM_EV_SWITCH:
 		if (c->conf.flush_switch)
-			pm_cache_flush(c);
+			flush_all(c);
 		break;
 	case PM_EV_EXEC:
 		c->brk = 0;
@@ -859,7 +869,8 @@ static inline bool quick_hit(struct cache_level *l, uint64_t *set, uint64_t line
  * nothing but a count. Plain hits elsewhere change the order or what else the policy keeps; all the
  * rest takes the general path, as does everything on levels that are not `quick` (3C, sub-blocks, a
  * stride prefetcher, OPT). */
-static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const struct pm_batch *b)
+void pm_cache_run(struct pm_cache *c, const struct pm_event *ev, size_t n,
+		  const struct pm_batch *b)
 {
 	struct cache_level *li = c->first_i, *ld = c->first_d;
 	const bool qi = li && li->quick, qd = ld && ld->quick, oi = li && li->ordered,
@@ -876,7 +887,7 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 		case PM_EV_INSN:
 			c->insns++;
 			if (flush && !c->flush_left--) {
-				pm_cache_flush(c);
+				flush_all(c);
 				c->flush_left = flush - 1;
 			}
 			c->pc = e->addr;
@@ -911,8 +922,7 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 							 PM_REF_UNCACHED),
 					     0)) {
 				if (!(e->flags & PM_REF_UNCACHED))
-					pm_cache_maintain(c, key_of(c, e->addr), e->flags, 0,
-							  c->own);
+					maintain_own(c, e);
 				break;
 			}
 			line = key & ld->line_mask;
@@ -952,22 +962,4 @@ static void run(struct pm_cache *c, const struct pm_event *ev, size_t n, const s
 		c->refs[PM_OP_READ][cls] += reads[cls];
 		c->refs[PM_OP_WRITE][cls] += writes[cls];
 	}
-}
-
-void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n)
-{
-	if (c->plain)
-		pm_cache_run_plain(c, ev, n);
-	else
-		run(c, ev, n, NULL);
-}
-
-void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b)
-{
-	if (b->stream)
-		pm_cache_enter_space(c, b->stream->space);
-	if (c->plain)
-		pm_cache_run_plain(c, b->ev, b->n);
-	else
-		run(c, b->ev, b->n, b);
 }

@@ -134,7 +134,8 @@ void pm_cache_memory(struct pm_cache *c, const struct pm_cache_memory *m);
 /* Instruction and data references of one stream; other events matter only to flush and regions. */
 void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b);
 void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n);
-/* One reference. Returns how deep it went: 0 a hit in the first level ... n memory. */
+/* One reference, of a cache that gets no batches. Returns how deep it went: 0 a hit in the first
+ * level ... n memory. */
 unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr, uint32_t size,
 			 bool stack, uint64_t pc);
 void pm_cache_flush(struct pm_cache *c);

@@ -120,16 +120,18 @@ struct pm_cache {
 bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
 		   enum pm_cache_op op, unsigned cls);
 
-/* Dinero's copy-back and invalidate: one line (each level's own), or everything (PM_REF_ALL); of
- * the levels from @from to before @to, and of those that take what leaves them. */
-void pm_cache_maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned from,
-		       unsigned to);
+/* cache_run.c: by the general path. @b may be NULL. */
+void pm_cache_run(struct pm_cache *c, const struct pm_event *ev, size_t n,
+		  const struct pm_batch *b);
+/* Dinero's copy-back and invalidate at one level: of one line, or everything (PM_REF_ALL). */
+void pm_cache_maintain(struct pm_cache *c, struct cache_level *l, uint64_t key, unsigned flags);
+/* ... has been done at all levels before @to: whoever takes what leaves them is told. */
+void pm_cache_maintained(struct pm_cache *c, uint64_t key, unsigned flags, unsigned to);
 bool pm_cache_plain_level(const struct pm_level_conf *lc);
 /* cache_plain.c: from now on levels take turns, if they may. */
 void pm_cache_take_turns(struct pm_cache *c);
 /* What has left levels @from.. to before @to is taken by those below, as far as that one. */
 void pm_cache_drain(struct pm_cache *c, unsigned from, unsigned to);
-void pm_cache_run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n);
 /* Requests to level @from, which leave the simulated part of the hierarchy behind level @to - 1. */
 void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,
 		       const struct cache_request *v, size_t n);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/conf.h"
 #include "analyse/reuse.h"
+#include "analyse/split.h"
 #include "base/mem.h"
 
 #define EMPTY UINT64_MAX
@@ -29,6 +31,9 @@ struct pm_reuse {
 	uint64_t *hist;
 	size_t nhist;
 	uint64_t cold, lookups;
+	bool keep_first;		/* .first holds lines in the order of their first touches */
+	uint64_t *first;
+	size_t nfirst, cap_first;
 };
 
 static inline size_t hash(uint64_t line)
@@ -80,6 +85,7 @@ void pm_reuse_free(struct pm_reuse *u)
 	free(u->in_super);
 	free(u->line_at);
 	free(u->hist);
+	free(u->first);
 	free(u);
 }
 
@@ -205,6 +211,10 @@ void pm_reuse_run(struct pm_reuse *u, const uint64_t *line, size_t n)
 		if (s->line == EMPTY) {
 			u->cold++;
 			u->window_lines++;
+			if (u->keep_first) {
+				pm_grow(u->first, u->nfirst, u->cap_first);
+				u->first[u->nfirst++] = x;
+			}
 			if (++u->nline * 2 > u->mask) {
 				more_slots(u);
 				s = look(u, x);
@@ -230,6 +240,42 @@ void pm_reuse_run(struct pm_reuse *u, const uint64_t *line, size_t n)
 		u->hist[0] += same - 1;
 	}
 	u->lookups += n;
+}
+
+/* ---- in slices: see split.h ----------------------------------------------------------------- */
+
+/* The lines that it knows, in the order of their last touches, into @to. */
+static void recent_lines(const struct pm_reuse *u, uint64_t *to)
+{
+	for (uint64_t w = 0; w < u->cap / 64; w++)
+		for (uint64_t m = u->bits[w]; m; m &= m - 1)
+			*to++ = u->line_at[w * 64 + __builtin_ctzll(m)];
+}
+
+/* Lines and times go, what was counted stays. */
+static void forget(struct pm_reuse *u)
+{
+	memset(u->slot, 0xff, (u->mask + 1) * sizeof *u->slot);
+	set_capacity(u, u->cap);
+	u->now = u->nline = u->nfirst = 0;
+	u->last = EMPTY;
+}
+
+/* @line, known already, becomes the one that was touched last. Nothing is counted. */
+static void make_last(struct pm_reuse *u, uint64_t line)
+{
+	struct reuse_slot *s;
+
+	if (u->now == u->cap)
+		renumber(u);
+	s = look(u, line);
+	u->bits[s->time >> 6] &= ~(1ull << (s->time & 63));
+	u->in_word[s->time >> 6]--;
+	u->in_block[s->time >> 12]--;
+	u->in_super[s->time >> 18]--;
+	s->time = u->now;
+	u->line_at[u->now] = line;
+	mark(u, u->now++);
 }
 
 const uint64_t *pm_reuse_hist(const struct pm_reuse *u, size_t *n)
@@ -287,6 +333,8 @@ struct reuse_sink {
 	uint64_t total;			/* lookups before sampling */
 	uint64_t buf[4096], gbuf[4096];
 	struct pm_map segment;
+	struct pm_map *names;		/* of a part: the whole's, which says the numbers */
+	pthread_mutex_t *lock;		/* ... of it */
 	uint64_t *ws;			/* working set of each window */
 	size_t nws, cap_ws;
 };
@@ -361,8 +409,18 @@ static uint64_t key_of(struct reuse_sink *s, uint64_t space, uint64_t addr)
 	if (!space && !high)
 		return addr;
 	v = pm_map_put(&s->segment, space << 16 | high, &fresh);
-	if (fresh)
+	if (fresh && !s->names) {
 		*v = s->segment.n;
+	} else if (fresh) {
+		uint64_t *number;
+
+		pthread_mutex_lock(s->lock);
+		number = pm_map_put(s->names, space << 16 | high, &fresh);
+		if (fresh)
+			*number = s->names->n;
+		*v = *number;
+		pthread_mutex_unlock(s->lock);
+	}
 	return (addr & 0xffffffffffff) | *v << 48;
 }
 
@@ -497,6 +555,126 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	}
 	pm_result_end(r);
 	return PM_OK;
+}
+
+/* ---- by several threads --------------------------------------------------------------------- */
+/* What a slice knows is the distance of a line that the slice itself has touched before. The first
+ * touches of its lines are left over; done in their order on all lines of the slices before, they
+ * have the distances that they have in the whole trace, for what was touched since is behind them.
+ * Then the slice's lines are put in the order of their last touches. (Q. Niu and others, "PARDA: A
+ * Fast Parallel Reuse Distance Analysis Algorithm", 2012.) */
+
+struct reuse_whole {
+	struct reuse_sink *s;
+	pthread_mutex_t lock;		/* of the numbers of address spaces */
+};
+
+struct reuse_part {
+	struct reuse_whole *w;
+	struct reuse_sink own;		/* its .all is the slice's, its .segment this thread's */
+	uint64_t *recent;
+	size_t cap_recent;
+};
+
+static unsigned split_stages(const void *whole)
+{
+	return 1;
+}
+
+static void *split_part(void *whole)
+{
+	struct reuse_part *p = pm_alloc(sizeof *p);
+
+	p->w = whole;
+	p->own = *p->w->s;
+	p->own.segment = (struct pm_map){ 0 };
+	p->own.lock = &p->w->lock;
+	p->own.names = &p->w->s->segment;
+	p->own.total = 0;
+	p->own.all = pm_reuse_new();
+	p->own.all->keep_first = true;
+	return p;
+}
+
+static void split_begin(void *part)
+{
+	forget(((struct reuse_part *)part)->own.all);
+}
+
+static enum pm_status split_consume(void *part, const struct pm_batch *b, struct pm_err *err)
+{
+	return consume(&((struct reuse_part *)part)->own, b, err);
+}
+
+static void split_join(void *part, unsigned stage)
+{
+	struct reuse_part *p = part;
+	struct pm_reuse *u = p->own.all, *all = p->w->s->all;
+
+	if (u->nline > p->cap_recent) {
+		free(p->recent);
+		p->cap_recent = u->nline * 2;
+		p->recent = pm_alloc_unset(p->cap_recent * sizeof *p->recent);
+	}
+	recent_lines(u, p->recent);
+	pm_reuse_run(all, u->first, u->nfirst);
+	all->lookups -= u->nfirst;		/* the slice has counted them */
+	for (size_t i = 0; i < u->nline; i++)
+		make_last(all, p->recent[i]);
+	all->last = EMPTY;
+}
+
+static void split_part_end(void *part)
+{
+	struct reuse_part *p = part;
+	struct pm_reuse *u = p->own.all, *all = p->w->s->all;
+
+	for (size_t d = 0; d < u->nhist; d++)
+		if (u->hist[d]) {
+			count_distance(all, d);
+			all->hist[d] += u->hist[d] - 1;
+		}
+	all->lookups += u->lookups;
+	p->w->s->total += p->own.total;
+	pm_reuse_free(u);
+	pm_map_release(&p->own.segment);
+	free(p->recent);
+	free(p);
+}
+
+static void split_end(void *whole)
+{
+	struct reuse_whole *w = whole;
+
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void split_give_up(void *whole)
+{
+	struct reuse_sink *s = ((struct reuse_whole *)whole)->s;
+
+	pm_reuse_free(s->all);
+	s->all = pm_reuse_new();
+	pm_map_release(&s->segment);
+	s->segment = (struct pm_map){ 0 };
+	s->total = 0;
+	split_end(whole);
+}
+
+struct pm_split pm_reuse_split(void *sink)
+{
+	static const struct pm_split_ops ops = { split_stages, split_part, split_begin,
+		split_consume, split_join, NULL, split_part_end, split_end, split_give_up };
+	struct reuse_sink *s = sink;
+	struct reuse_whole *w;
+
+	if (s->rate > 1 || s->window)
+		return (struct pm_split){ NULL, NULL };
+	w = pm_alloc(sizeof *w);
+	w->s = s;
+	pthread_mutex_init(&w->lock, NULL);
+	return (struct pm_split){ &ops, w };
 }
 
 const struct pm_sink_ops pm_sim_reuse = {

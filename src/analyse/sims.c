@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/bpred.h"
@@ -16,9 +17,11 @@
 #include "analyse/phases.h"
 #include "analyse/reuse.h"
 #include "analyse/sims.h"
+#include "analyse/split.h"
 #include "analyse/stack.h"
 #include "analyse/tree_sink.h"
 #include "analyse/uops.h"
+#include "trace/pipeline.h"
 
 const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_cache.ops, &pm_sim_tlb.ops, &pm_sim_allcache, &pm_sim_reuse, &pm_sim_bpred,
@@ -83,6 +86,65 @@ enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_e
 	}
 	pm_buf_add(to, "", 1);
 	return PM_OK;
+}
+
+static struct pm_split split_of(const struct pm_sink_ops *ops, void *self)
+{
+	if (pm_sim_is_cache(ops))
+		return pm_cache_split(self);
+	return ops == &pm_sim_reuse ? pm_reuse_split(self) : (struct pm_split){ NULL, NULL };
+}
+
+/* What the sinks are called that get batches, each name once. */
+static size_t unserved(const struct pm_pipeline *p, struct pm_buf *names)
+{
+	const struct pm_sink_ops *ops;
+	size_t left = 0;
+	void *self;
+
+	names->n = 0;
+	pm_buf_add(names, "", 1);
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++) {
+		if (pm_pipeline_served(p, i))
+			continue;
+		left++;
+		if (strstr((char *)names->p, ops->name))
+			continue;
+		names->n--;
+		pm_buf_printf(names, "%s%s", names->n ? ", " : "", ops->name);
+		pm_buf_add(names, "", 1);
+	}
+	return left;
+}
+
+void pm_sims_split(struct pm_pipeline *p, const char *path, unsigned threads, size_t *left,
+		   struct pm_buf *names, const char **why)
+{
+	const struct pm_sink_ops *ops;
+	struct pm_split *split = NULL;
+	size_t *which = NULL, n = 0, cap = 0, cap_which = 0;
+	struct pm_err ignored = { 0 };
+	void *self;
+
+	*why = NULL;
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++) {
+		struct pm_split one = pm_pipeline_served(p, i) ? (struct pm_split){ NULL, NULL }
+							       : split_of(ops, self);
+
+		if (!one.whole)
+			continue;
+		pm_grow(split, n, cap);
+		pm_grow(which, n, cap_which);
+		which[n] = i;
+		split[n++] = one;
+	}
+	/* what is wrong with the trace will be said by who reads it in order */
+	if (n && pm_split_run(path, threads, split, n, why, &ignored) == PM_OK)
+		for (size_t i = 0; i < n; i++)
+			pm_pipeline_serve(p, which[i]);
+	free(split);
+	free(which);
+	*left = unserved(p, names);
 }
 
 static const struct {

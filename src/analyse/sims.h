@@ -28,6 +28,14 @@ bool pm_sim_is_cache(const struct pm_sink_ops *ops);
 struct pm_buf;
 enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_err *err);
 
+/* Simulate the trace at @path by @threads threads with those of @p's simulators that can be
+ * split in time (split.h); they get no batches then. @p has started. *left: how many sinks still
+ * need them; into @names, terminated, what these are called. *why: NULL, or why nothing could be
+ * split. */
+struct pm_pipeline;
+void pm_sims_split(struct pm_pipeline *p, const char *path, unsigned threads, size_t *left,
+		   struct pm_buf *names, const char **why);
+
 /* What the simulator @self of @ops blames on instructions, after its finish(): into @c. False: it
  * does not tell instructions apart (see pm_sim_tells()). */
 struct pm_costs;

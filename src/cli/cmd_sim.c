@@ -81,6 +81,9 @@ int cmd_sim(int argc, char **argv)
 		OPT_FLAG(0, "list", &list, "list the simulators"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
+		OPT_U64('j', "jobs", &o.jobs, "N",
+			"threads (default: processors, one for each simulator); "
+			"above 1, slices of a .pug are simulated at once where that is exact"),
 		RESULTS_OPTIONS(o),
 		OPT_U64(0, "rows", &o.rows, "N", "rows of long lists in the text (20)"),
 		OPT_END
@@ -98,8 +101,10 @@ int cmd_sim(int argc, char **argv)
 		return list_sims();
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
+	if (o.jobs > 256)
+		pm_opt_usage(&help, "-j: at most 256 threads");
 	p = pm_pipeline_new();
-	pm_pipeline_threads(p, PM_THREADS_AUTO);
+	pm_pipeline_threads(p, !o.jobs ? PM_THREADS_AUTO : o.jobs > 1 ? (unsigned)o.jobs : 0);
 	for (size_t i = 0; i < NR(by) && !s; i++)
 		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
 	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))

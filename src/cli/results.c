@@ -197,6 +197,23 @@ int results_stored(struct results *o, const char *file, const char *title, struc
 	return s ? traces_fail(err) : 0;
 }
 
+/* Those that can be split are, for -j; are there others? */
+static bool split_run(struct results *o, struct pm_pipeline *p, const char *file)
+{
+	struct pm_buf names = { 0 };
+	const char *why;
+	size_t left;
+
+	pm_sims_split(p, file, (unsigned)o->jobs, &left, &names, &why);
+	if (why)
+		manners_note("%s: %s: it is simulated in order", file, why);
+	else if (left)
+		manners_note("in order, on one thread each: %s (time is split for lru caches, "
+			     "TLBs and reuse distances)", (const char *)names.p);
+	pm_buf_release(&names);
+	return left;
+}
+
 int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, struct pm_source *src,
 		const struct pm_format *which, uint32_t facts, const char *title, const char *file,
 		struct pm_err *err)
@@ -204,6 +221,7 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 	struct pm_result *r = pm_result_for(o->annotate ? "annotate" : "sim");
 	struct progress progress = { 0 };
 	enum pm_status read = PM_OK;
+	bool rest = true;
 
 	if (!s)
 		s = results_begin(o, p, facts, err);
@@ -211,8 +229,12 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 		manners_tell("%s: %s", file, which->plural);
 	if (!s)
 		s = pm_pipeline_start(p, src->facts, which->plural, err);
+	if (!s && o->jobs > 1)
+		rest = split_run(o, p, file);
 	/* of a damaged trace, what came before the damage is shown */
-	if (!s)
+	if (!s && !rest)
+		read = pm_pipeline_finish(p, r, err);
+	else if (!s)
 		read = pm_pipeline_run(p, progress_begin(&progress, src), r, err);
 	progress_end(&progress);
 	if (!s)

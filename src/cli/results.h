@@ -20,6 +20,7 @@ struct results {
 	bool annotate;			/* text: the listing, not the tree */
 	const char *annotate_to;	/* the listing goes there, besides */
 	size_t processes, threads;	/* that ran; 0: not known */
+	uint64_t jobs;			/* threads that simulate slices of the trace; 0: none do */
 	bool to_stderr, quiet;		/* text to standard error, or nowhere */
 	struct pm_opt_list object;	/* PATH@ADDRESS */
 	struct pm_listing_opts listing;

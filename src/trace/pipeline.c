@@ -146,6 +146,18 @@ const struct pm_sink_ops *pm_pipeline_sink_at(const struct pm_pipeline *p, size_
 	return i < p->nsink ? p->sink[i].ops : NULL;
 }
 
+void pm_pipeline_serve(struct pm_pipeline *p, size_t i)
+{
+	assert(!p->stream && !p->lanes);
+	p->sink[i].served = true;
+	p->sink[i].lane = -1;
+}
+
+bool pm_pipeline_served(const struct pm_pipeline *p, size_t i)
+{
+	return p->sink[i].served;
+}
+
 uint32_t pm_pipeline_needs(const struct pm_pipeline *p)
 {
 	uint32_t needs = 0;

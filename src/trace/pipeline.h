@@ -100,6 +100,12 @@ void pm_pipeline_threads(struct pm_pipeline *p, unsigned n);
  * pipeline's. */
 const struct pm_sink_ops *pm_pipeline_sink_at(const struct pm_pipeline *p, size_t i, void **self);
 
+/* Somebody else does the work of sink @i: it gets no batches, and finishes as ever. Before the
+ * first push. */
+void pm_pipeline_serve(struct pm_pipeline *p, size_t i);
+/* Is it so? Sinks that have united (sinks.h) are served, too, but for one. */
+bool pm_pipeline_served(const struct pm_pipeline *p, size_t i);
+
 /* enum pm_fact: what the sinks added so far need, all together. */
 uint32_t pm_pipeline_needs(const struct pm_pipeline *p);
 

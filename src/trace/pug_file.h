@@ -41,6 +41,15 @@ struct pug_totals {
 };
 enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struct pm_err *err);
 
+/* For several readers of one file, each of which reads other chunks: where runs of chunks begin
+ * that have at least @least instructions each. *n places, in units that only pug_read_part()
+ * knows, in @at (free() it); of a reader that is good for nothing else. */
+enum pm_status pug_read_places(struct pug_reader *r, uint64_t least, uint64_t **at, size_t *n,
+			       struct pm_err *err);
+/* From here on only chunks from place @from to before @to are read; then next() says PM_END, and
+ * the next part may follow, further behind. @to UINT64_MAX: to the end. */
+void pug_read_part(struct pug_reader *r, uint64_t from, uint64_t to);
+
 /* The next batch comes from the chunk that holds instruction @insn (counted over all streams);
  * *first is the number of instructions before it. Behind the end: the end. */
 enum pm_status pug_read_seek(void *self, uint64_t insn, uint64_t *first, struct pm_err *err);

@@ -21,6 +21,9 @@ struct pug_reader {
 	/* where we are */
 	uint64_t skip_to;		/* chunks that end before this instruction are not read */
 	bool skipped;			/* ... and some were not */
+	uint64_t from, to;		/* so are those not from event @from to before @to; to 0:
+					 * all are read */
+	bool paused;			/* at @to */
 	uint64_t insns, events, index_at;
 	uint64_t chunks, records;
 	bool ended, cut;
@@ -403,6 +406,12 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 		return pm_fail(err, at, "a record of %u bytes", r->rec.size);
 	if (r->rec.tag == PUG_DATA && r->skip_to && r->rec.insns + r->rec.ninsn <= r->skip_to)
 		return skip_chunk(r, at, err);
+	if (r->rec.tag == PUG_DATA && r->to && r->rec.events < r->from)
+		return skip_chunk(r, at, err);
+	if (r->rec.tag == PUG_DATA && r->to && r->rec.events >= r->to) {
+		r->paused = true;
+		return PM_OK;
+	}
 	p = pm_input_peek(r->in, PUG_RECORD + (size_t)r->rec.size, &got, err);
 	if (!p)
 		return PM_ERR;
@@ -481,11 +490,49 @@ enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_er
 	for (;;) {
 		if (r->inside)
 			return chunk_batch(r, b, err);
-		if (r->ended)
+		if (r->ended || r->paused)
 			return PM_END;
 		if (next_record(r, err) != PM_OK)
 			return PM_ERR;
 		if (r->ended && check_trailer(r, err) != PM_OK)
+			return PM_ERR;
+	}
+}
+
+void pug_read_part(struct pug_reader *r, uint64_t from, uint64_t to)
+{
+	r->from = from;
+	r->to = to;
+	r->paused = false;
+}
+
+enum pm_status pug_read_places(struct pug_reader *r, uint64_t least, uint64_t **at, size_t *n,
+			       struct pm_err *err)
+{
+	uint64_t wanted = 0;
+	size_t cap = 0, got;
+
+	*at = NULL;
+	*n = 0;
+	for (;;) {
+		const uint8_t *p = pm_input_peek(r->in, PUG_RECORD, &got, err);
+		uint64_t where = pm_input_offset(r->in);
+
+		if (!p)
+			return PM_ERR;
+		if (got < PUG_RECORD)
+			return cut(r, where, err);
+		if (!pug_rec_get(p, &r->rec))
+			return pm_fail(err, where, "expected a record header, found one with a "
+						   "wrong checksum");
+		if (r->rec.tag == PUG_INDX)
+			return PM_OK;
+		if (r->rec.tag == PUG_DATA && r->rec.insns >= wanted) {
+			wanted = r->rec.insns + (least ? least : 1);
+			pm_grow(*at, *n, cap);
+			(*at)[(*n)++] = r->rec.events;
+		}
+		if (skip_chunk(r, where, err) != PM_OK)
 			return PM_ERR;
 	}
 }

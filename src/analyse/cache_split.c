@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* cache_split.c - a hierarchy of LRU caches over slices of a trace: cold_level.h, level by level */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/cold_level.h"
+#include "analyse/split.h"
+
+struct cache_whole {
+	struct pm_cache *c;
+	unsigned first;			/* so many first levels: 1 or 2 */
+	struct known_level known[PM_CACHE_LEVELS];
+	pthread_mutex_t lock;		/* of the cache's numbers of address spaces */
+};
+
+struct cache_part {
+	struct cache_whole *w;
+	struct cold_level level[PM_CACHE_LEVELS];
+	struct cold_level *li, *ld;	/* NULL: such references are not simulated */
+	struct cache_out out, next;	/* what left the stage, uncertain; and certain */
+	uint64_t insns, refs[3][2];
+	bool other;
+	struct pm_map segment;		/* as pm_cache.segment, as far as this thread knows */
+};
+
+static unsigned stages(const void *whole)
+{
+	const struct cache_whole *w = whole;
+
+	return w->c->conf.n - w->first + 1;
+}
+
+static void *part_new(void *whole)
+{
+	struct cache_part *p = pm_alloc(sizeof *p);
+	const struct pm_cache_conf *cc;
+
+	p->w = whole;
+	cc = &p->w->c->conf;
+	for (unsigned i = 0; i < cc->n; i++)
+		cold_init(p->level + i, cc->level + i, i == 1 && p->w->first == 2);
+	p->li = cc->first_i < 0 ? NULL : p->level + cc->first_i;
+	p->ld = cc->first_d < 0 ? NULL : p->level + cc->first_d;
+	p->out.kept = true;
+	return p;
+}
+
+static void begin(void *part)
+{
+	struct cache_part *p = part;
+
+	for (unsigned i = 0; i < p->w->c->conf.n; i++)
+		cold_begin(p->level + i);
+	p->out.n = p->next.n = 0;
+}
+
+/* The high bits of keys of this space and these high bits. Numbers are given as slices need them: a
+ * key only has to be another one than others. */
+static uint64_t segment(struct cache_part *p, uint64_t space, uint64_t high)
+{
+	const uint64_t name = (p->w->c->conf.shared ? 0 : space << 16) | high;
+	bool fresh;
+	uint64_t *v = pm_map_put(&p->segment, name, &fresh);
+
+	if (fresh) {
+		struct pm_map *all = &p->w->c->segment;
+		uint64_t *mine;
+
+		pthread_mutex_lock(&p->w->lock);
+		mine = pm_map_put(all, name, &fresh);
+		if (fresh)
+			*mine = all->n - 1;
+		*v = *mine << 48;
+		pthread_mutex_unlock(&p->w->lock);
+	}
+	return *v;
+}
+
+static inline void ref(struct cache_part *p, struct cold_level *l, uint64_t key, uint32_t size,
+		       enum pm_cache_op op, unsigned cls)
+{
+	const uint64_t last = (key + (size ? size - 1 : 0)) & l->line_mask;
+	uint64_t line = key & l->line_mask;
+
+	for (;; line += l->line) {
+		uint64_t e = l->way[(line >> l->line_shift & l->set_mask) * l->ways];
+
+		/* first of its set already, and dirty if it is to be */
+		if (op == PM_OP_WRITE ? e == (line | LINE_VALID | LINE_DIRTY)
+				      : ((e ^ line) & ~(uint64_t)LINE_FLAGS) == 0 &&
+						(e & LINE_VALID))
+			l->st.access[op][cls]++;
+		else
+			cold_access(l, line, 0, op, cls, &p->out);
+		if (line == last)
+			return;
+	}
+}
+
+/* HOT: once per event. */
+static enum pm_status consume(void *part, const struct pm_batch *b, struct pm_err *err)
+{
+	struct cache_part *p = part;
+	const uint64_t space = b->stream->space, seg0 = segment(p, space, 0);
+	const enum pm_cache_op write = p->w->c->conf.tlb ? PM_OP_READ : PM_OP_WRITE;
+	struct cold_level *const li = p->li, *const ld = p->ld;
+	uint64_t last = 1;		/* line of the last fetch: it is first of its set still */
+
+	if (p->segment.n > 65535)
+		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
+					 "treats all as one");
+	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
+		const bool fetch = e->kind == PM_EV_INSN || e->kind == PM_EV_LINE;
+		const unsigned cls = (e->flags & PM_REF_STACK) != 0;
+		uint64_t key = e->addr | seg0;
+
+		p->insns += e->kind == PM_EV_INSN;
+		if (!fetch && (e->kind < PM_EV_READ || e->kind > PM_EV_MODIFY))
+			continue;
+		if (e->addr >> 48)
+			key = (e->addr & 0xffffffffffff) | segment(p, space, e->addr >> 48);
+		if (fetch && li) {
+			uint64_t line = key & li->line_mask;
+
+			p->refs[PM_OP_FETCH][0]++;
+			if (line == last && ((key + e->size - 1) & li->line_mask) == line) {
+				li->st.access[PM_OP_FETCH][0]++;
+				continue;
+			}
+			ref(p, li, key, e->size, PM_OP_FETCH, 0);
+			last = (key + (e->size ? e->size - 1 : 0)) & li->line_mask;
+		} else if (!fetch && ld) {
+			if (e->flags & (PM_REF_COPYBACK | PM_REF_INVAL))
+				return PM_END;
+			if (e->flags & PM_REF_UNCACHED)
+				continue;
+			last = li == ld ? 1 : last;
+			if (e->kind != PM_EV_WRITE) {
+				p->refs[PM_OP_READ][cls]++;
+				ref(p, ld, key, e->size, PM_OP_READ, cls);
+			}
+			if (e->kind != PM_EV_READ) {
+				p->refs[PM_OP_WRITE][cls]++;
+				ref(p, ld, key, e->size, write, cls);
+			}
+		}
+		p->other |= !fetch && !ld;
+	}
+	return PM_OK;
+}
+
+/* Levels of a stage: *n of them from the index returned on. */
+static unsigned levels_of(const struct cache_whole *w, unsigned stage, unsigned *n)
+{
+	*n = stage ? 1 : w->first;
+	return stage ? w->first + stage - 1 : 0;
+}
+
+static void join(void *part, unsigned stage)
+{
+	struct cache_part *p = part;
+	unsigned n, at = levels_of(p->w, stage, &n);
+
+	p->next.kept = stage + 1 < stages(p->w);
+	for (size_t i = 0; i < p->out.n; i++) {
+		const struct cache_request *r = p->out.v + i;
+		unsigned k = at + ((r->op & COLD_DATA) != 0);
+
+		if (r->op < COLD_TOUCH)
+			cache_out_add(&p->next, r->op, r->addr, r->size, r->cls);
+		else
+			cold_resolve(p->level + k, p->w->known + k, r, &p->next);
+	}
+	for (unsigned k = at; k < at + n; k++)
+		cold_settle(p->level + k, p->w->known + k);
+	if (!p->next.kept) {		/* it reached memory */
+		struct pm_cache_memory_stats *m = &p->w->c->mst;
+
+		m->reads += p->next.st.reads;
+		m->writes += p->next.st.writes;
+		m->bytes_read += p->next.st.bytes_read;
+		m->bytes_written += p->next.st.bytes_written;
+	}
+	p->next.st = (struct pm_cache_memory_stats){ 0 };
+}
+
+static void proceed(void *part, unsigned stage)
+{
+	struct cache_part *p = part;
+	unsigned n, at = levels_of(p->w, stage + 1, &n);
+	struct cold_level *l = p->level + at;
+
+	p->out.n = 0;
+	for (size_t i = 0; i < p->next.n; i++) {
+		const struct cache_request *r = p->next.v + i;
+		uint64_t addr = r->addr, size = r->size;
+
+		while (size) {
+			uint64_t room = l->line - (addr & ~l->line_mask), k = size < room ? size
+											  : room;
+
+			cold_access(l, addr, k, r->op, r->cls, &p->out);
+			addr += k;
+			size -= k;
+		}
+	}
+	p->next.n = 0;
+}
+
+static void add_level(struct pm_level_stats *to, const struct pm_level_stats *from)
+{
+	for (int op = 0; op < PM_OP_COUNT; op++)
+		for (int cls = 0; cls < 2; cls++) {
+			to->access[op][cls] += from->access[op][cls];
+			to->miss[op][cls] += from->miss[op][cls];
+		}
+#define S(name, unit, about) to->name += from->name;
+	PM_LEVEL_STATS(S)
+#undef S
+}
+
+static void part_end(void *part)
+{
+	struct cache_part *p = part;
+	struct pm_cache *c = p->w->c;
+
+	c->insns += p->insns;
+	c->other |= p->other;
+	for (int k = 0; k < 3; k++)
+		for (int cls = 0; cls < 2; cls++)
+			c->refs[k][cls] += p->refs[k][cls];
+	for (unsigned i = 0; i < c->conf.n; i++) {
+		add_level(&c->level[i].st, &p->level[i].st);
+		cold_release(p->level + i);
+	}
+	pm_map_release(&p->segment);
+	free(p->out.v);
+	free(p->next.v);
+	free(p);
+}
+
+static void end(void *whole)
+{
+	struct cache_whole *w = whole;
+
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static void give_up(void *whole)
+{
+	struct pm_cache *c = ((struct cache_whole *)whole)->c;
+
+	for (unsigned i = 0; i < c->conf.n; i++) {
+		const struct pm_level_conf *lc = c->conf.level + i;
+
+		c->level[i].st = (struct pm_level_stats){ 0 };
+		memset(c->level[i].tag, 0, lc->size / lc->line * sizeof *c->level[i].tag);
+	}
+	pm_map_release(&c->segment);
+	c->segment = (struct pm_map){ 0 };
+	c->mst = (struct pm_cache_memory_stats){ 0 };
+	c->insns = 0;
+	c->other = false;
+	memset(c->refs, 0, sizeof c->refs);
+	end(whole);
+}
+
+struct pm_split pm_cache_split(struct pm_cache *c)
+{
+	static const struct pm_split_ops ops = { stages, part_new, begin, consume, join, proceed,
+		part_end, end, give_up };
+	bool fits = c->turns && !c->family;
+	struct cache_whole *w;
+
+	for (unsigned i = 0; i < c->conf.n; i++)
+		fits = fits && c->level[i].plain;
+	if (!fits)
+		return (struct pm_split){ NULL, NULL };
+	w = pm_alloc(sizeof *w);
+	w->c = c;
+	w->first = c->conf.n > 1 && c->conf.level[1].depth == c->conf.level[0].depth ? 2 : 1;
+	for (unsigned i = 0; i < c->conf.n; i++)
+		w->known[i].way = c->level[i].tag;
+	pthread_mutex_init(&w->lock, NULL);
+	return (struct pm_split){ &ops, w };
+}
