@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 
 #include "x86_random.h"
-#include "xlate_run.h"
+#include "safepoints.h"
 
 #define DATA_AT		0x62000000ull
 
@@ -195,7 +195,7 @@ static void assert_counts(struct run *r)
 }
 
 struct variant {
-	bool absolute, patchable, check, abi;
+	bool absolute, patchable, check, abi, logged;
 	uint32_t max_insns, max_blocks;
 };
 
@@ -210,7 +210,26 @@ static const struct variant variants[] = {
 	{ .abi = true },
 	{ .abi = true, .patchable = true },
 	{ .abi = true, .max_insns = 3 },
+	{ .logged = true },
+	{ .logged = true, .abi = true },
+	{ .logged = true, .patchable = true },
+	{ .logged = true, .abi = true, .max_blocks = 2 },
 };
+
+/* The same once more, leaving at each safepoint; @s as for the run before, which ended as
+ * @native. */
+static void leave_at_each(struct run *r, const struct state *s, const struct state *native)
+{
+	const uint64_t n = safepoints_of(r);
+
+	r->leaves = true;
+	passed_at = passed_k = 0;
+	run_once(r, s, true);
+	assert_same_end(r, native, 0);
+	if (r->left != n)
+		fail_msg("%lu safepoints, natively %lu", r->left, n);
+	r->leaves = false;
+}
 
 static void run_guest(const char *flags, bool pie, uint64_t base, bool step, size_t nstepped)
 {
@@ -230,6 +249,7 @@ static void run_guest(const char *flags, bool pie, uint64_t base, bool step, siz
 		r.abi_flags = variants[v].abi;
 		r.max_insns = variants[v].max_insns;
 		r.max_blocks = variants[v].max_blocks;
+		r.logged = variants[v].logged;
 		guest_start(&s, &g, v);
 		run_once(&r, &s, false);
 		assert_int_equal(r.end_signal, 0);
@@ -245,6 +265,11 @@ static void run_guest(const char *flags, bool pie, uint64_t base, bool step, siz
 		assert_int_equal(r.dropped, variants[v].abi);	/* live_pair() does that */
 		if (step)
 			assert_counts(&r);
+		if (step && r.logged) {
+			assert_int_equal(UINT64_MAX - slot(RT_UNTIL), safepoints_of(&r));
+			guest_start(&s, &g, v);
+			leave_at_each(&r, &s, &native);
+		}
 		teardown(&r);
 	}
 	free(memory);
@@ -562,6 +587,14 @@ static bool mk_program(struct maker *m, uint8_t *p)
 	return true;
 }
 
+/* Data and stack as a random program finds them. */
+static void random_memory(uint8_t *to, const uint8_t *data, const struct state *s)
+{
+	memcpy(to, data, DATA_SIZE);
+	memset(guest_stack + STACK_SIZE / 2 - 64, 0, 128);
+	*(uint64_t *)s->r[4] = FINISH_PC;
+}
+
 static void run_random(uint64_t at, bool absolute, unsigned programs, bool step)
 {
 	const bool far = at == FAR_TEXT;
@@ -609,22 +642,19 @@ static void run_random(uint64_t at, bool absolute, unsigned programs, bool step)
 		r.check_bytes = v->check;
 		r.max_insns = v->max_insns;
 		r.max_blocks = v->max_blocks;
+		r.logged = v->logged;
 		r.step = step;
 again:
 		r.ntrace = 0;
 		r.failed = false;
 
-		memcpy(dat, data, DATA_SIZE);
-		memset(guest_stack + STACK_SIZE / 2 - 64, 0, 128);
-		*(uint64_t *)s.r[4] = FINISH_PC;
+		random_memory(dat, data, &s);
 		run_once(&r, &s, false);
 		native = r.end;
 		sig = r.end_signal;
 		memcpy(after, dat, DATA_SIZE);
 
-		memcpy(dat, data, DATA_SIZE);
-		memset(guest_stack + STACK_SIZE / 2 - 64, 0, 128);
-		*(uint64_t *)s.r[4] = FINISH_PC;
+		random_memory(dat, data, &s);
 		memset(thread_block + RT_COUNTERS, 0, 65536);
 		run_once(&r, &s, true);
 		if (sig)			/* flags are not held to be exact at faults */
@@ -649,6 +679,10 @@ again:
 		assert_memory_equal(after, dat, DATA_SIZE);
 		if (step && !sig)
 			assert_counts(&r);
+		if (step && !sig && r.logged) {
+			random_memory(dat, data, &s);
+			leave_at_each(&r, &s, &native);
+		}
 		release_units(&r);
 	}
 	munmap(mem, TEXT_SIZE);

@@ -60,6 +60,8 @@ struct run {
 	uint32_t max_insns, max_blocks;
 	bool step;
 	bool follow_all;			/* no limits to what is compared */
+	bool logged, leaves;			/* SAFEPOINTS; it leaves at each of them */
+	uint64_t left;
 
 	/* the translated world */
 	uint8_t *cache;
@@ -89,7 +91,8 @@ static uint8_t host_fp[512] __attribute__((aligned(64))),
 static struct state start_state;
 static struct x86_decoder *ref_dec;
 
-enum { GATE_RESOLVE = 0, GATE_SYSCALL = 16, GATE_STEP = 32, GATE_INT80 = 48, GATE_CHECK = 64 };
+enum { GATE_RESOLVE = 0, GATE_SYSCALL = 16, GATE_STEP = 32, GATE_INT80 = 48, GATE_CHECK = 64,
+       GATE_SAFEPOINT = 80 };
 
 static const int greg_of[16] = {
 	REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
@@ -293,7 +296,7 @@ static uint64_t need(uint64_t pc, bool anew)
 	struct xl_input in = {
 		.entry = pc, .lo = R->lo, .hi = R->hi, .absolute = R->absolute,
 		.patchable = R->patchable, .check_bytes = R->check_bytes, .abi_flags = R->abi_flags,
-		.max_insns = R->max_insns, .max_blocks = R->max_blocks,
+		.max_insns = R->max_insns, .max_blocks = R->max_blocks, .logged = R->logged,
 		.read = guest_read, .data = guest_data, .known = guest_known, .ctx = R,
 	};
 	struct placed n = { 0 };
@@ -559,6 +562,14 @@ static bool reads_flags_at(uint64_t pc)
 	       b->flags & XL_READS_FLAGS;
 }
 
+/* How many more safepoints the code may pass. */
+static void set_until(uint64_t n)
+{
+	memcpy(thread_block + RT_UNTIL, &n, 8);
+}
+
+static void at_safepoint(ucontext_t *uc);
+
 static void on_gate(ucontext_t *uc, uint64_t which)
 {
 	greg_t *g = uc->uc_mcontext.gregs;
@@ -615,6 +626,11 @@ static void on_gate(ucontext_t *uc, uint64_t which)
 	case GATE_CHECK:
 		R->checks++;
 		g[REG_RIP] = need(slot(RT_EXIT_PC), true);
+		return;
+	case GATE_SAFEPOINT:
+		at_safepoint(uc);
+		set_until(1);
+		go_to(uc, slot(RT_EXIT_PC));
 		return;
 	default:
 		wrong("gate %lu", which);
@@ -684,7 +700,7 @@ record:
 		finish(uc, pc == FINISH_PC ? 0 : sig, (uint64_t)si->si_addr);
 		return;
 	}
-	if (sig == SIGTRAP && pc - 1 - (uint64_t)gate < 0x100) {
+	if (sig == SIGTRAP && si->si_code == SI_KERNEL && pc - 1 - (uint64_t)gate < 0x100) {
 		on_gate(uc, pc - 1 - (uint64_t)gate);
 		if (R->step && (uint64_t)g[REG_RIP] - (uint64_t)R->cache < CACHE_SIZE)
 			compare_step(uc);
@@ -751,6 +767,7 @@ static bool run_init(void)
 	const uint32_t slots[][2] = {
 		{ RT_DO_RESOLVE, GATE_RESOLVE }, { RT_DO_SYSCALL, GATE_SYSCALL },
 		{ RT_DO_STEP, GATE_STEP }, { RT_DO_INT80, GATE_INT80 }, { RT_DO_CHECK, GATE_CHECK },
+		{ RT_DO_SAFEPOINT, GATE_SAFEPOINT },
 	};
 
 	if (gate)
@@ -796,6 +813,8 @@ static void run_once(struct run *r, const struct state *s, bool translated)
 	r->k = 0;
 	r->dropped = false;
 	stepping_in_place = false;
+	r->left = 0;
+	set_until(r->leaves ? 1 : UINT64_MAX);
 	start_state = *s;
 	protect_text(translated ? PROT_READ : PROT_READ | PROT_EXEC);
 	__asm__ volatile("fxsave64 %0" : "=m"(host_fp));

@@ -185,7 +185,8 @@ void replay_differs(struct session *s, uint32_t block, uint64_t pc, uint64_t cal
 
 	if (at <= RT_LOG_SIZE - sizeof e)
 		memcpy(&e, (const uint8_t *)b + RT_LOG + at, sizeof e);
-	snprintf(now, sizeof now, "%s at 0x%llx", rec_call_name(call),
+	snprintf(now, sizeof now, "%s at 0x%llx",
+		 call == RT_AT_SAFEPOINT ? "a safepoint" : rec_call_name(call),
 		 (unsigned long long)pc);
 	if (e.type == RT_E_CALL)
 		snprintf(then, sizeof then, "%s at 0x%llx", rec_call_name(e.nr),

@@ -572,7 +572,8 @@ static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const st
 	case RT_E_INSN:
 		return true;
 	case RT_E_SIGNAL:
-		return e->nr >= 1 && e->nr <= 64 && e->size == sizeof *e + 128;
+		return e->nr >= 1 && e->nr <= 64 && e->size == sizeof *e + 128 &&
+		       e->a[1] < 1ull << 62;
 	}
 	return false;
 }

@@ -32,7 +32,8 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 		snprintf(to, n, "maps a device, or a file to share what it writes there");
 		break;
 	case RT_END_SIGNAL:
-		snprintf(to, n, "gets a signal, and makes no system call where it could be given");
+		snprintf(to, n, "gets a signal where none can be given: in code that passes no "
+			 "safepoint");
 		break;
 	case RT_END_SHARED:
 		snprintf(to, n, "shares memory with a child");

@@ -62,7 +62,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			27u
+#define RT_ABI			28u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -143,6 +143,11 @@
 #define RT_STAY			0xb8	/* u32: the controller waits for the thread: stay in the
 					 * window */
 #define RT_LOGGED		0xbc	/* u32: enum rt_logged */
+#define RT_UNTIL		0xc0	/* u64: as many safepoints (translate.h) may be passed until
+					 * one leaves to the runtime */
+#define RT_DO_SAFEPOINT		0xc8	/* it is 0: continue at RT_EXIT_PC */
+#define RT_HEAD			0xd0	/* ... where no instruction has been executed yet of the
+					 * block whose direct entry this is; 0: another place */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the
 					 * runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: before leaving, queue again what is pending, and
@@ -257,7 +262,8 @@ enum rt_log_end {
 	RT_END_IOCTL,		/* an ioctl() */
 	RT_END_THREAD,		/* a thread begins */
 	RT_END_FILE,		/* something is mapped that is no ordinary file */
-	RT_END_SIGNAL,		/* signal a[1] waits, and the program makes no system call */
+	RT_END_SIGNAL,		/* signal a[1] waits, and the program makes no system call and
+				 * passes no safepoint */
 	RT_END_SHARED,		/* memory is shared with other processes */
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
 };
@@ -341,7 +347,8 @@ struct rt_block {			/* at gs:0 */
 					 * `links` */
 	uint32_t stay;
 	uint32_t logged;		/* enum rt_logged */
-	uint64_t pad5[8];
+	uint64_t until, do_safepoint, head;
+	uint64_t pad5[5];
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* the controller's numbers for them */
 	uint32_t apart, pad3;		/* apart 1: ours may be another PID namespace's */
@@ -392,11 +399,13 @@ struct rt_block {			/* at gs:0 */
 	struct rt_waiting waiting[RT_MAX_WAITING];
 	/* At RT_LOG: bytes written, or read; replayed: bytes that there are; events so far. */
 	uint64_t log_at, log_end, nlogged;
+	uint64_t log_clock;		/* safepoints passed when `until` and `set_aside` are 0 */
+	uint64_t set_aside;		/* recorded: of `until`, for a signal waits: clock.c */
 	uint64_t log_brk;		/* replayed: where the heap ends */
 	uint64_t call_check, call_length;	/* of the call that is being made: see to_log.c */
 	uint64_t log_mask;		/* replayed: app_mask, while a signal is given in spite
 					 * of it */
-	uint32_t log_place;		/* a signal may be given where the thread leaves to */
+	uint32_t log_place;		/* enum rt_log_place: where the thread leaves to */
 	uint32_t deferred;		/* signals wait for such a place */
 	uint64_t log_tid_at;		/* replayed: where its own number goes, as it begins */
 	uint32_t log_tid;
@@ -409,6 +418,9 @@ struct rt_block {			/* at gs:0 */
  * done it (RT_E_CALL). So a log that ends anywhere between two events makes sense. */
 enum rt_logged { RT_LOG_NONE, RT_LOG_RECORD, RT_LOG_REPLAY, RT_LOG_OVER /* no more is recorded */ };
 
+/* Where a signal may be given to the program: it is again when that is replayed. */
+enum rt_log_place { RT_PLACE_NONE, RT_PLACE_CALL, RT_PLACE_SAFEPOINT };
+
 enum rt_event_type {
 	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
 			 * behind it, flags before it; of a file that was mapped 1 + its number,
@@ -416,7 +428,9 @@ enum rt_event_type {
 	RT_E_DATA,	/* a[0] address, a[1] length; the bytes follow */
 	RT_E_INSN,	/* instruction of enum rt_odd_insn `nr`; a: pc behind it; rax, rbx, rcx, rdx
 			 * or the only result */
-	RT_E_SIGNAL,	/* signal `nr`; a[0]: pc that it interrupts; struct siginfo follows */
+	RT_E_SIGNAL,	/* signal `nr`; a: pc that it interrupts; 0: beside a call, else the clock,
+			 * how many safepoints the process has passed; flags; check of the
+			 * registers. struct siginfo follows */
 	RT_E_LAST = RT_E_SIGNAL,
 };
 struct rt_event {
@@ -429,6 +443,8 @@ struct rt_event {
 
 /* si_int of a SIGTRAP by which the controller says that signals have waited too long. */
 #define RT_LOG_GIVE_UP 0x70756721u
+#define RT_LOG_HURRY 0x70756722u	/* ... that the thread may have missed that some wait */
+#define RT_AT_SAFEPOINT 0xffffu		/* in place of a call's number, a[2] of RQ_LOG_END */
 
 /* Instructions whose results no other run repeats. */
 enum rt_odd_insn { RT_I_NONE, RT_I_RDTSC, RT_I_RDTSCP, RT_I_RDRAND, RT_I_RDSEED, RT_I_CPUID,
@@ -586,6 +602,8 @@ _Static_assert(__builtin_offsetof(struct rt_block, out_r11) == RT_OUT_R11, "asm 
 _Static_assert(__builtin_offsetof(struct rt_block, budget) == RT_BUDGET, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, stay) == RT_STAY, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, logged) == RT_LOGGED, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, until) == RT_UNTIL, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, do_safepoint) == RT_DO_SAFEPOINT, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");

@@ -37,6 +37,7 @@ struct rt_block *rt_boot(void)
 	rt_trace_start(b);
 	if (boot->load) {
 		rt_resume(b);
+		rt_clock_await(b);
 		if (boot->load == 2)
 			rt_replay_confine(b->pid);
 		return b;

@@ -17,3 +17,4 @@
 	door	rt_int80, 3
 	door	rt_check, 4
 	door	rt_spent, 5
+	door	rt_safepoint, 6

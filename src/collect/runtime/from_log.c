@@ -8,16 +8,14 @@
 
 #define ARITHMETIC 0x8d5u		/* OF SF ZF AF PF CF */
 
-/* The program is at @pc, and not where the recording is. */
-__attribute__((noreturn)) static void differs(struct rt_block *b, u64 pc)
+void rt_replay_differs(struct rt_block *b, u64 pc)
 {
 	rt_ask(b, RQ_LOG_END, RT_END_DIFFERS, pc, b->syscall, 0);
 	for (;;)
 		rt_sys(NR_exit_group, 125);
 }
 
-/* The next event; NULL: there is no more. */
-static struct rt_event *next_event(struct rt_block *b)
+struct rt_event *rt_next_event(struct rt_block *b)
 {
 	if (b->log_at >= b->log_end) {
 		if (!rt_ask(b, RQ_LOG, b->log_at, 0, 0, 0))
@@ -45,6 +43,16 @@ __attribute__((noreturn)) static void log_is_over(struct rt_block *b)
 		rt_sys(NR_exit_group, 125);
 }
 
+/* There is more, or nobody knows how far the program ran from here. */
+static struct rt_event *go_on(struct rt_block *b)
+{
+	struct rt_event *e = rt_next_event(b);
+
+	if (!e && !b->log_execs)
+		log_is_over(b);
+	return e;
+}
+
 static void apply_data(struct rt_block *b, const struct rt_event *e)
 {
 	if (rt_put(e->a[0], e + 1, e->a[1]) && rt_ask(b, RQ_OPEN, 0, 0, 0, 0))
@@ -56,7 +64,7 @@ static struct rt_event *next_act(struct rt_block *b)
 {
 	struct rt_event *e;
 
-	while ((e = next_event(b)) && e->type == RT_E_DATA) {
+	while ((e = rt_next_event(b)) && e->type == RT_E_DATA) {
 		apply_data(b, e);
 		used(b, e);
 	}
@@ -273,18 +281,34 @@ static void follow_children(struct rt_block *b, long r)
 /* The signal of @e comes on the way out. */
 static void give_signal(struct rt_block *b, struct rt_event *e)
 {
-	b->log_place = 1;
+	/* where flags mean nothing the translation may have others */
+	b->ctx.flags = (b->ctx.flags & ~(u64)ARITHMETIC) | (e->a[2] & ARITHMETIC);
+	b->log_place = RT_PLACE_CALL;
 	b->log_mask = b->app_mask;
 	rt_record_mask(b, b->app_mask & ~SIG_BIT(e->nr));	/* sigsuspend() has let it in */
 	rt_signal_waits(b, e->nr, (const struct k_siginfo *)(e + 1));
 	used(b, e);
 	b->held = 1;
 	b->fix_mask = 1;
+	go_on(b);
 }
 
+/* Beside a call? */
 static int is_signal_at(const struct rt_event *e, u64 pc)
 {
-	return e && e->type == RT_E_SIGNAL && e->a[0] == pc;
+	return e && e->type == RT_E_SIGNAL && e->a[0] == pc && !e->a[1];
+}
+
+/* It has left where the next event is. */
+void rt_replay_safepoint(struct rt_block *b)
+{
+	struct rt_event *e = rt_next_event(b);
+
+	b->syscall = RT_AT_SAFEPOINT;
+	if (!e || e->type != RT_E_SIGNAL || e->a[0] != b->ctx.pc || e->a[1] != rt_clock(b) ||
+	    e->a[3] != rt_registers_check(b))
+		rt_replay_differs(b, b->ctx.pc);
+	give_signal(b, e);
 }
 
 static void make(struct rt_block *b, const struct rt_call *c, const struct rt_event *e)
@@ -323,14 +347,14 @@ static void make(struct rt_block *b, const struct rt_call *c, const struct rt_ev
 		break;
 	}
 	if (RET != r)
-		differs(b, b->ctx.pc);
+		rt_replay_differs(b, b->ctx.pc);
 }
 
 void rt_replay_call(struct rt_block *b)
 {
 	const struct rt_call *c = rt_call_of(b->syscall);
 	const u64 check = rt_registers_check(b);
-	struct rt_event *e = c->how == HOW_EXECS ? next_event(b) : next_act(b), call;
+	struct rt_event *e = c->how == HOW_EXECS ? rt_next_event(b) : next_act(b), call;
 
 	if (!e && c->how == HOW_EXECS)
 		rt_replay_exec(b);
@@ -338,25 +362,30 @@ void rt_replay_call(struct rt_block *b)
 		log_is_over(b);
 	if (is_signal_at(e, b->ctx.pc - 2)) {
 		b->ctx.pc -= 2;
+		b->ctx.gpr[R11] = e->a[2];
 		give_signal(b, e);
+		rt_clock_await(b);
 		rt_resume(b);
 		return;
 	}
 	if (e->type != RT_E_CALL || e->nr != b->syscall || e->a[1] != check || e->a[2] != b->ctx.pc)
-		differs(b, b->ctx.pc);
+		rt_replay_differs(b, b->ctx.pc);
 	call = *e;				/* what is made may need the log */
 	used(b, e);
 	b->ctx.flags = (b->ctx.flags & ~(u64)ARITHMETIC) | (call.a[3] & ARITHMETIC);
 	b->ctx.gpr[R11] = call.a[3];
 	follow_output(b, (long)call.a[0]);
 	follow_children(b, (long)call.a[0]);
+	if (b->syscall == NR_rt_sigreturn) {		/* which does not come back */
+		go_on(b);
+		rt_clock_await(b);
+	}
 	make(b, c, &call);
 	rt_trace_sysret(b);
-	e = next_event(b);
-	if (!e && !b->log_execs)	/* how far it ran from here nobody knows */
-		log_is_over(b);
+	e = go_on(b);
 	if (is_signal_at(e, b->ctx.pc))
 		give_signal(b, e);
+	rt_clock_await(b);
 }
 
 /* One that has not been asked for is somebody else's, who does not know of the recording. */
@@ -371,15 +400,15 @@ int rt_replay_drops(struct rt_block *b)
 
 void rt_replay_insn(struct rt_block *b, u32 what, u64 v[4], u64 *flags)
 {
-	struct rt_event *e = next_event(b);
+	struct rt_event *e = rt_next_event(b);
 
 	if (!e)
 		log_is_over(b);
 	if (e->type != RT_E_INSN || e->nr != what || e->a[0] != b->ctx.pc)
-		differs(b, b->ctx.pc);
+		rt_replay_differs(b, b->ctx.pc);
 	rt_memcpy(v, e->a + 1, 4 * sizeof *v);
 	*flags = e->a[5];
 	used(b, e);
-	if (!next_event(b) && !b->log_execs)
-		log_is_over(b);
+	go_on(b);
+	rt_clock_await(b);
 }

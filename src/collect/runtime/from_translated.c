@@ -60,6 +60,10 @@ int rt_enter(struct rt_block *b, u32 door)
 		rt_count_spent(b);
 		rt_resume(b);
 		return 0;
+	case 6:
+		b->ctx.pc = b->exit_pc;
+		rt_at_safepoint(b);
+		return 0;
 #endif
 	case 4:
 		b->ctx.pc = b->exit_pc;
@@ -83,6 +87,7 @@ static void set_doors(struct rt_block *b)
 	b->do_int80 = (word)rt_int80;
 	b->do_check = (word)rt_check;
 	b->do_count = (word)rt_spent;
+	b->do_safepoint = (word)rt_safepoint;
 	b->self = (word)b;
 }
 
@@ -105,6 +110,7 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 	b->ctx.gpr[RAX] = rt_boot_regs[0];
 	b->ctx.gpr[RDX] = rt_boot_regs[1];
 	rt_switch_segment(b);
+	rt_clock_begin(b);
 	rt_signal_boot(b);
 	b->state = BLK_LIVE;
 }
@@ -135,6 +141,7 @@ void rt_child(struct rt_block *b)
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))
 		rt_resume_native(b);
 	rt_apart |= b->apart;
+	rt_clock_await(b);
 	rt_trace_start(b);
 	b->fix_mask = 1;
 	if (b->origin == BLK_ATTACHED) {

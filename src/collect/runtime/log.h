@@ -36,6 +36,12 @@ long rt_sub_call(const struct rt_block *b, u64 *at, int *real);
 u64 rt_registers_check(const struct rt_block *b);
 word *rt_arg(struct rt_block *b, u32 i);
 
+void rt_record_safepoint(struct rt_block *b);	/* clock.c: the thread has left at one */
+void rt_replay_safepoint(struct rt_block *b);
+struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is no more */
+/* The program is at @pc, and not where the recording is. */
+__attribute__((noreturn)) void rt_replay_differs(struct rt_block *b, u64 pc);
+
 /* ---- odd_insns.c ----------------------------------------------------------------------------- */
 struct rt_odd {
 	u32 what, length;		/* enum rt_odd_insn; RT_I_NONE: it is another one */

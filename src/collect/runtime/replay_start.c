@@ -160,6 +160,7 @@ void rt_begun(struct rt_block *next)
 		rt_range_add(x->lo, x->hi, x->prot, x->shared);
 		rt_sys(NR_mprotect, x->lo, x->hi - x->lo, (x->prot & ~PROT_EXEC) | PROT_READ);
 	}
+	rt_clock_await(next);
 	rt_trace_start(next);
 	rt_resume(next);
 	clear_state();

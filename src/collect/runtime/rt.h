@@ -165,7 +165,8 @@ extern u32 rt_nwritable;			/* ... of them also writable */
 /* ---- entry_*.S ------------------------------------------------------------------------------- */
 extern char rt_leave[], rt_window_end[], rt_pass[], rt_pass_insn[], rt_pass_done[];
 extern char rt_get_start[], rt_get_end[], rt_get_fault[];
-extern char rt_resolve[], rt_syscall[], rt_step[], rt_int80[], rt_check[], rt_spent[];
+extern char rt_resolve[], rt_syscall[], rt_step[], rt_int80[], rt_check[], rt_spent[],
+	rt_safepoint[];
 void rt_native_jump(void) __attribute__((noreturn));
 extern char rt_sigentry[], rt_sigrestore[], rt_image_start[], rt_image_end[];
 /* Copy to/from the program's memory: 0 or -EFAULT. */
@@ -256,15 +257,30 @@ static inline int rt_replays(const struct rt_block *b)
  * RT_CALL_LATER: signals come first. And it has been made. */
 int rt_record_begin(struct rt_block *b);
 void rt_record_end(struct rt_block *b);
-/* A signal that is no fault: does it have to wait for the next call? It is given at @pc. */
+/* A signal that is no fault: does it have to wait for the next call or safepoint? It is given at
+ * @pc, with @flags. */
 int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		     struct k_ucontext *uc);
-void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc);
+void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc,
+		      u64 flags);
 /* Is it the controller's, because those that wait have waited too long? Then they come, and
  * nothing more is recorded. */
 int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		       struct k_ucontext *uc);
+/* What the kernel says in @uc of the thread's last fault, which may have been ours: nothing. */
+static inline void rt_forget_fault(const struct rt_block *b, struct k_ucontext *uc)
+{
+	if (b->logged)
+		uc->greg[G_ERR] = uc->greg[G_TRAPNO] = uc->greg[G_CR2] = 0;
+}
 void rt_replay_call(struct rt_block *b);
+/* The clock: how many safepoints the process has passed. It begins; the log's next event may be at
+ * one; the thread leaves at the next one; it has left at one. */
+u64 rt_clock(struct rt_block *b);
+void rt_clock_begin(struct rt_block *b);
+void rt_clock_await(struct rt_block *b);
+void rt_clock_hurry(struct rt_block *b);
+void rt_at_safepoint(struct rt_block *b);
 /* The next program of a process begins, in place of the old one. */
 void rt_replay_exec(struct rt_block *b);
 int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
@@ -296,10 +312,13 @@ static inline void rt_record_end(struct rt_block *b) { }
 static inline int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				   struct k_ucontext *uc) { return 0; }
 static inline void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info,
-				    u64 pc) { }
+				    u64 pc, u64 flags) { }
 static inline int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				     struct k_ucontext *uc) { return 0; }
 static inline void rt_replay_call(struct rt_block *b) { }
+static inline void rt_forget_fault(const struct rt_block *b, struct k_ucontext *uc) { }
+static inline void rt_clock_begin(struct rt_block *b) { }
+static inline void rt_clock_await(struct rt_block *b) { }
 static inline void rt_replay_exec(struct rt_block *b) { }
 static inline int rt_replay_drops(struct rt_block *b) { return 0; }
 static inline int rt_logged_insn(struct rt_block *b, u64 pc) { return 0; }

@@ -203,8 +203,10 @@ static void deliver_at(struct rt_block *b, u32 sig, struct k_siginfo *info, stru
 		return;
 	}
 	rt_count_end(b, UC_GPR(uc, RSP));
+	if (!fault)
+		rt_forget_fault(b, uc);
 	if (!fault && rt_records(b))
-		rt_record_signal(b, sig, info, pc);
+		rt_record_signal(b, sig, info, pc, flags);
 	if (!deliver(b, sig, info, uc, pc, flags)) {
 		act = &h->act[SIGSEGV];
 		act->handler = 0;
@@ -494,6 +496,10 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	if (end_of_buffer(b, &a))
 		return;
+	if (rt_records(b) && !a.fault) {	/* it waits, wherever that is */
+		holds_back(b, a.sig, info, uc, 0);
+		return;
+	}
 	if (b->stepping == RT_STEP_TO_BOUNDARY && a.fault) {	/* the instruction faults first */
 		end_steps(b, &a);
 		rt_sys(NR_rt_tgsigqueueinfo, b->pid, b->tid, b->step_sig, b->step_info);

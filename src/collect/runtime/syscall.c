@@ -63,6 +63,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const wo
 	c->do_int80 = b->do_int80;
 	c->do_check = b->do_check;
 	c->do_count = b->do_count;
+	c->do_safepoint = b->do_safepoint;
 	c->self = (word)c;
 	c->origin = flags & CLONE_VM && !(flags & CLONE_VFORK) ? BLK_THREAD : origin;
 	c->app_mask = b->app_mask;
@@ -78,6 +79,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const wo
 	c->log_shares = b->log_shares;
 	c->log_tid = b->log_tid;
 	c->log_tid_at = b->log_tid_at;
+	rt_clock_begin(c);
 	c->dispatch = 0;			/* the kernel clears it for threads and processes */
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
 		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));

@@ -288,18 +288,31 @@ static void put_call(struct rt_block *b, u64 result)
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
-/* Signals that came where no place of the log is come in front of the call. 1: there are some. */
-static int signals_first(struct rt_block *b)
+/* Signals that came where no place of the log is come here. 1: there are some. */
+static int give_deferred(struct rt_block *b, enum rt_log_place place)
 {
 	if (!b->deferred)
 		return 0;
 	b->deferred = 0;
 	b->held = 1;
 	b->fix_mask = 1;
-	b->log_place = 1;
+	b->log_place = place;
+	return 1;
+}
+
+/* ... in front of the call. */
+static int signals_first(struct rt_block *b)
+{
+	if (!give_deferred(b, RT_PLACE_CALL))
+		return 0;
 	b->ctx.pc -= 2;
 	rt_resume(b);
 	return 1;
+}
+
+void rt_record_safepoint(struct rt_block *b)
+{
+	give_deferred(b, RT_PLACE_SAFEPOINT);
 }
 
 static int known_file(struct rt_block *b)
@@ -370,7 +383,7 @@ int rt_record_begin(struct rt_block *b)
 			b->call_length = rt_get(&n, *rt_arg(b, c->part[i].by), 4) ? 0 : n;
 	if (c->how == HOW_EXITS || b->syscall == NR_rt_sigreturn)
 		put_call(b, 0);
-	b->log_place = 1;
+	b->log_place = RT_PLACE_CALL;
 	if (c->how == HOW_REFUSED)
 		RET = -(word)ENOSYS;
 	else if (b->syscall == NR_madvise && ARG2 == MADV_FREE)
@@ -422,11 +435,12 @@ void rt_record_end(struct rt_block *b)
 				put_part(b, &c->part[i], (u64)r);
 	}
 	put_call(b, (u64)r);
-	b->log_place = 1;
+	b->log_place = RT_PLACE_CALL;
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
-/* They are only given where the log has a place: in front of a call, in it, or behind it. */
+/* They are only given where the log has a place: in front of a call, in it, behind it, or at a
+ * safepoint. */
 int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		     struct k_ucontext *uc)
 {
@@ -434,6 +448,7 @@ int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		return 0;
 	rt_signal_waits(b, sig, info);
 	b->deferred = 1;
+	rt_clock_hurry(b);
 	uc->sigmask = ~SYNC_SIGS;
 	return 1;
 }
@@ -444,8 +459,14 @@ int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info
 	u32 value;
 
 	rt_memcpy(&value, info->rest, sizeof value);
-	if (sig != SIGTRAP || info->code != -1 /* SI_QUEUE */ || value != RT_LOG_GIVE_UP)
+	if (sig != SIGTRAP || info->code != -1 /* SI_QUEUE */ ||
+	    (value != RT_LOG_GIVE_UP && value != RT_LOG_HURRY))
 		return 0;
+	if (value == RT_LOG_HURRY) {
+		if (b->deferred)
+			rt_clock_hurry(b);
+		return 1;
+	}
 	if (!b->deferred || (UC_PC(uc) >= (word)rt_image_start && UC_PC(uc) < (word)rt_image_end))
 		return 1;			/* it will be said again */
 	b->deferred = 0;
@@ -455,14 +476,17 @@ int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info
 	return 1;
 }
 
-void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc)
+void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc,
+		      u64 flags)
 {
 	struct rt_event *e = room(b, sizeof *e + 128);
+	const int beside_call = b->log_place != RT_PLACE_SAFEPOINT;
 
 	if (!e)
 		return;
 	*e = (struct rt_event){ .size = sizeof *e + 128, .type = RT_E_SIGNAL, .nr = (uint16_t)sig,
-				.a = { pc } };
+				.a = { pc, beside_call ? 0 : rt_clock(b), flags,
+				       beside_call ? 0 : rt_registers_check(b) } };
 	rt_memcpy(e + 1, info, 128);
 	commit(b, e);
 }

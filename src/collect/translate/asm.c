@@ -112,6 +112,12 @@ static bool near_ahead(const struct emit *e, const struct block *t)
 	       t->sum - (e->b->sum + e->b->bound) + tail + ENTRY_BYTES(e->in) + PATCH_BYTES <= 127;
 }
 
+/* Where a branch to block @k, which is placed, goes. */
+static uint32_t entry_of(const struct emit *e, uint32_t k)
+{
+	return e->back ? e->s->block[k].back : placed(e, k)->code;
+}
+
 static void add_fixup(struct emit *e, uint32_t block, bool byte)
 {
 	struct scratch *s = e->s;
@@ -129,7 +135,7 @@ void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_
 		memcpy(e->c, op, nop);
 		e->c += nop;
 		if (is_placed(e, t->block))
-			asm_u32(e, placed(e, t->block)->code - (here(e) + 4));
+			asm_u32(e, entry_of(e, t->block) - (here(e) + 4));
 		else {
 			add_fixup(e, t->block, false);
 			asm_u32(e, 0);
@@ -158,7 +164,7 @@ static bool reach8(const struct emit *e, const struct xl_target *t, unsigned n)
 	if (t->where != TO_UNIT)
 		return false;
 	if (is_placed(e, t->block))
-		return fits8((int64_t)placed(e, t->block)->code - (here(e) + n));
+		return fits8((int64_t)entry_of(e, t->block) - (here(e) + n));
 	return near_ahead(e, &e->s->block[t->block]);
 }
 
@@ -166,7 +172,7 @@ static void rel8(struct emit *e, uint8_t op, const struct xl_target *t)
 {
 	asm_byte(e, op);
 	if (is_placed(e, t->block)) {
-		asm_byte(e, placed(e, t->block)->code - (here(e) + 1));
+		asm_byte(e, entry_of(e, t->block) - (here(e) + 1));
 	} else {
 		add_fixup(e, t->block, true);
 		asm_byte(e, 0);

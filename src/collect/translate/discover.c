@@ -571,8 +571,8 @@ static void take_turns(struct scratch *s)
 	const uint32_t n = (uint32_t)s->nblock;
 	struct xl_loop l;
 
-	if (s->in->patchable || s->in->check_bytes)
-		return;
+	if (s->in->patchable || s->in->check_bytes || s->in->logged)
+		return;			/* logged: each turn passes a safepoint */
 	if (turns_of_many(s->in))
 		count_preds(s);
 	for (uint32_t k = 0; k < n && s->nblock + 2 * MAX_TURNS_BLOCKS <= s->max_blocks; k++) {

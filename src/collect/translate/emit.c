@@ -153,11 +153,13 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += PUSH_BOUND + JUMP_BOUND;
 		break;
 	case X86_RET:
-		n += PAIR_BOUND + 1 + 8 + LOOKUP_BOUND + 9;
+		n += PAIR_BOUND + 1 + 8 + LOOKUP_BOUND + 9 + (in->logged ? KEPT_BOUND : 0);
 		break;
 	case X86_JMP_IND:
 		if (b->likely.where != TO_NOWHERE)
 			n += LIKELY_BOUND;
+		if (in->logged)
+			n += KEPT_BOUND;
 		/* fall through */
 	case X86_CALL_IND:
 		n += PAIR_BOUND + last->x.len + 4 + PUSH_BOUND + LOOKUP_BOUND + 9;
@@ -173,6 +175,8 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	}
 	if (b->fall.where != TO_NOWHERE && !b->next_adjacent)
 		n += JUMP_BOUND;
+	if (b->loops)
+		n += HEAD_BOUND;
 	return n + FAR_BOUND * number_far(s, b);
 }
 
@@ -211,6 +215,11 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 			code += TAIL_BYTES;
 		if (calls_stub(s, b))
 			code += 9 + LIKELY_BOUND;
+		if (s->in->logged) {
+			code += LEAVE_BYTES + (jumps_back(s, b) ? HEAD_BOUND + EDGE_BYTES : 0);
+			nmap += 8;
+			nreloc += 6;
+		}
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
@@ -283,10 +292,14 @@ static void emit_entry(struct emit *e, uint32_t live)
 	}
 }
 
-/* Does a conditional branch go through the cold part? Out of a chain, which has a record, or
- * because the edge has a counter. */
+/* Does a direct branch go through the cold part? Out of a chain, which has a record; because the
+ * edge has a counter; or a safepoint. */
 static bool edge_is_cold(const struct emit *e)
 {
+	if (safepoint_is_cold(e, e->b))
+		return true;
+	if (e->b->kind == X86_JMP)
+		return false;
 	return e->has_cursor ? e->b->rec.next != XL_NONE : counts_edge(e->s, e->b);
 }
 
@@ -305,9 +318,15 @@ static void emit_last(struct emit *e, const struct insn *i)
 	uint32_t n = b->n - 1;
 
 	asm_map(e, n, XL_AT_START | (e->in->kind != XL_PROFILE ? XL_STORED : 0));
+	e->back = jumps_back(e->s, b);
 	switch (i->x.kind) {
 	case X86_JMP:
-		asm_jump(e, JMP_ALWAYS, &b->to);
+		if (edge_is_cold(e)) {
+			asm_byte(e, 0xe9);
+			asm_rel32_to_edge(e);
+		} else {
+			asm_jump(e, JMP_ALWAYS, &b->to);
+		}
 		break;
 	case X86_JCC:
 		if (edge_is_cold(e)) {
@@ -319,7 +338,7 @@ static void emit_last(struct emit *e, const struct insn *i)
 		}
 		break;
 	case X86_JCX:
-		if (!e->has_cursor && edge_is_cold(e)) {
+		if (edge_is_cold(e)) {
 			asm_jcx(e, i, NULL);
 			asm_rel32_to_edge(e);
 		} else {
@@ -352,6 +371,7 @@ static void emit_last(struct emit *e, const struct insn *i)
 		emit_plain(e, i, n);
 		break;
 	}
+	e->back = false;
 }
 
 static struct xl_flow flow_of(const struct block *b)
@@ -417,6 +437,10 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	}
 	if (b->entry_inline)
 		emit_entry(e, o->live);
+	if (b->entry_inline && b->loops) {
+		asm_map(e, 0, XL_AT_START);
+		emit_back(e, b, true);
+	}
 	o->code = here(e);
 	if (e->in->patchable) {
 		asm_map(e, 0, XL_AT_START);
@@ -464,6 +488,17 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	if (u->nmap > o->map + 1 && u->map[u->nmap - 1].code == o->code_end)
 		u->nmap--;		/* what holds there, the next block says itself */
 	assert(here(e) - begin <= b->bound);				/* (4) */
+}
+
+/* A loop's head with nothing but its direct entry: what is in front of that belongs to the block
+ * above. */
+static void emit_back_above(struct emit *e, struct block *b, const struct block *above)
+{
+	if (above)
+		asm_map(e, above->n, 0);
+	emit_back(e, b, above && above->next_adjacent);
+	if (above)
+		placed(e, e->index)->code_end = here(e);
 }
 
 /* In generated code a direct entry is 8-byte aligned. The padding belongs to the block above, which
@@ -523,7 +558,7 @@ static void emit_pass(struct scratch *s, bool counting)
 	const size_t link0 = u->nlink;
 	uint32_t *chain = NULL;
 
-	s->nfixup = s->ntail = s->nedge = 0;
+	s->nfixup = s->ntail = s->nedge = s->nleave = 0;
 	reserve(s, u, counting);
 	u->nblock += s->nblock;
 	e.base = u->code;
@@ -538,6 +573,8 @@ static void emit_pass(struct scratch *s, bool counting)
 
 		if (s->in->patchable)
 			align_for(&e, b, e.b);
+		if (b->loops && !b->entry_inline)
+			emit_back_above(&e, b, e.b);
 		if (e.b)
 			emit_map_end(&e);
 		e.b = b;
@@ -555,6 +592,8 @@ static void emit_pass(struct scratch *s, bool counting)
 	}
 	for (size_t k = 0; k < s->nedge; k++)
 		emit_edge(&e, &s->edge[k]);
+	for (size_t k = 0; k < s->nleave; k++)
+		emit_leave(&e, &s->leave[k]);
 	for (uint32_t k = (uint32_t)link0; k < u->nlink; k++) {
 		uint32_t rel;
 
@@ -596,6 +635,7 @@ static void emit_all(struct scratch *s)
 
 	s->overflow = false;
 	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
+	find_loops(s);
 	emit_pass(s, false);
 	add_edge_blocks(s, u);
 	add_likely_edges(s, u);

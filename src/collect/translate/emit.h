@@ -52,6 +52,8 @@ struct emit {
 	uint8_t borrowed;		/* XL_BORROWED() */
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	bool stale;			/* xl_link.stale of what is emitted */
+	bool back;			/* what is emitted is a jump back: block.back */
+	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 
 static inline struct xl_block *placed(const struct emit *e, uint32_t block)
@@ -165,9 +167,36 @@ void emit_budget_check(struct emit *e, uint32_t *chain);
 void emit_check(struct emit *e, uint32_t *chain);
 void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
 
+/* ---- emit_clock.c: SAFEPOINTS in translate.h ------------------------------------------------- */
+#define HEAD_BOUND	150		/* in front of a loop's head; or in the cold part */
+#define KEPT_BOUND	100		/* at a return or an indirect jump */
+#define LEAVE_BYTES	64
+void find_loops(struct scratch *s);
+/* In front of the direct entry of @b: what jumps back to it goes through. @above: something comes
+ * from above. */
+void emit_back(struct emit *e, struct block *b, bool above);
+/* Does the current block's direct jump pass a safepoint in the cold part, where that begins? */
+bool safepoint_is_cold(const struct emit *e, const struct block *b);
+void emit_cold_back(struct emit *e, const struct block *b);
+/* At a return or an indirect jump, whose way out is @how. The program's rcx is in its slot, and
+ * with LEAVES_RCX the register is where control goes; it still is behind. Flags change if @free. */
+void emit_safepoint(struct emit *e, bool free, enum leaves how, unsigned reg);
+/* Behind that jump. */
+void emit_safepoint_end(struct emit *e, enum leaves how, unsigned reg);
+/* In the cold part. */
+void emit_leave(struct emit *e, const struct leave *l);
+
 static inline uint32_t live_at(const struct emit *e, const struct xl_target *t)
 {
 	return t->where == TO_UNIT ? e->s->block[t->block].live_in : t->live;
+}
+
+/* ... where the branch of @b goes. */
+static inline uint32_t live_behind(const struct emit *e, const struct block *b)
+{
+	const struct block *from = b->n ? b : &e->s->block[b->first];	/* of an edge */
+
+	return live_at(e, &b->to) | (jumps_back(e->s, from) ? LV_GPRS : 0);
 }
 
 /* Registers that may be overwritten where control goes to, all of @live being live there. */

@@ -129,7 +129,7 @@ static void emit_own_number(struct emit *e, uint32_t at, unsigned reg)
  * branches out of its chain. In the cold part. */
 static void count_edge(struct emit *e, uint32_t block)
 {
-	const uint32_t was = e->index, live = live_at(e, &e->s->block[block].to),
+	const uint32_t was = e->index, live = live_behind(e, &e->s->block[block]),
 		       dead = dead_registers(e, live);
 	const unsigned reg = dead ? (unsigned)__builtin_ctz(dead) : RAX;
 
@@ -161,17 +161,26 @@ void emit_edge(struct emit *e, const struct edge *edge)
 
 	memcpy(e->base + edge->at, &rel, 4);
 	if (!e->has_cursor) {
-		count_edge(e, b->edge);
+		if (counts_edge(e->s, b))
+			count_edge(e, b->edge);
+	} else if (b->rec.next == XL_NONE) {
+		/* the record is complete */
 	} else if (e->counting) {
 		subtract_budget(e, b, e->cursor_reg);
 	} else {
 		emit_number(e, edge->block, e->cursor_reg);
 		cursor_op(e, 0x8d, e->cursor_reg, e->cursor_reg, (int32_t)b->rec.size, true);
 	}
-	if (e->in->count_records)
+	if (e->in->count_records && b->rec.next != XL_NONE)
 		count_edge(e, edge->block);
 	e->stale = leaves_stale(b);
+	if (safepoint_is_cold(e, b)) {
+		emit_cold_back(e, b);
+		return;
+	}
+	e->back = jumps_back(e->s, b);
 	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	e->back = false;
 }
 
 /* What the block records before instruction @at. */

@@ -150,6 +150,8 @@ static void add_distance(struct emit *e, uint32_t n)
 {
 	emit_save_rcx(e, n);
 	asm_bytes(e, "\x8b\x0c\x24", 3);			/* mov ecx, [rsp] */
+	if (e->in->logged)
+		emit_safepoint(e, true, LEAVES_RETURN, RCX);
 	load_distance(e, true);
 	asm_bytes(e, "\x48\x01\x0c\x24", 4);			/* add [rsp], rcx */
 	asm_map(e, n, XL_RCX_SAVED);
@@ -168,6 +170,8 @@ void emit_ret(struct emit *e, const struct insn *i)
 		asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov rcx, [rsp] */
 		if (e->i386)
 			asm_bytes(e, upper_half_on_stack, 5);
+		else if (e->in->logged)
+			emit_safepoint(e, false, LEAVES_RCX, RCX);
 		emit_lookup(e);
 		asm_rex_w(e, RCX, RSP);
 		asm_bytes(e, "\x89\x0c\x24", 3);		/* mov [rsp], rcx */
@@ -184,6 +188,7 @@ void emit_ret(struct emit *e, const struct insn *i)
 	} else {
 		asm_byte(e, 0xc3);
 	}
+	emit_safepoint_end(e, LEAVES_RETURN, RCX);
 }
 
 /* The bytes of a memory operand that contains the cursor register, rdx or rcx in its place,
@@ -311,15 +316,20 @@ static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
 	if (e->b->likely.where != TO_NOWHERE)
 		emit_likely(e, n, i, &e->b->likely);
 	emit_load_target(e, i);
+	if (jumps_anywhere(e->in, i))
+		emit_safepoint(e, true, LEAVES_RCX, RCX);
 	asm_slot_store(e, RCX, RT_S_TMP);
 	load_distance(e, false);
 	asm_slot_op(e, 0x03, RCX, RT_S_TMP);		/* add rcx, [RT_S_TMP] */
 }
 
-/* rcx = the translation of the address in @reg. No flag changes. */
-static void emit_lookup_register(struct emit *e, uint32_t n, unsigned reg)
+/* rcx = the translation of the address in @reg, to which @i goes. Flags change where they are
+ * free. */
+static void emit_lookup_register(struct emit *e, uint32_t n, const struct insn *i, unsigned reg)
 {
 	emit_save_rcx(e, n);
+	if (jumps_anywhere(e->in, i))
+		emit_safepoint(e, flags_free(e->s, i->x.kind), LEAVES_REGISTER, reg);
 	if (reg >> 3)
 		asm_byte(e, 0x41);
 	asm_byte(e, 0x8b);					/* mov ecx, reg */
@@ -440,8 +450,10 @@ void emit_indirect(struct emit *e, const struct insn *i)
 			emit_count_target(e, i);
 		else
 			asm_map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+		if (jumps_anywhere(e->in, i))
+			emit_safepoint(e, flags_free(e->s, i->x.kind), LEAVES_RCX, RDX);
 	} else if (reg != RCX) {
-		emit_lookup_register(e, n, reg);
+		emit_lookup_register(e, n, i, reg);
 	} else {
 		emit_lookup_slot(e, n, i);
 	}
@@ -454,6 +466,7 @@ void emit_indirect(struct emit *e, const struct insn *i)
 			emit_upper_half(e);
 		emit_jump_rcx(e);
 	}
+	emit_safepoint_end(e, reg == RCX ? LEAVES_RCX : LEAVES_REGISTER, pair ? RDX : reg);
 }
 
 /* What holds behind system call @i: after the vDSO's fast ones control is not

@@ -9,7 +9,8 @@
  *     compiler carries flags from a faulting instruction to a handler's continuation.
  * (3) In generated code, which is patched block by block, nothing is known about the next block.
  * (4) With abi_flags no flag is live at a call, a return, or an indirect jump unless what a table
- *     leads to needs them (FLAGS in translate.h). */
+ *     leads to needs them (FLAGS in translate.h).
+ * (5) At a safepoint a handler sees all general registers, and they are compared. */
 #include <string.h>
 
 #include "collect/translate/translate_internal.h"
@@ -53,7 +54,8 @@ static uint32_t flow_out(const struct scratch *s, const struct block *b)
 	case X86_JMP:
 	case X86_JCC:
 	case X86_JCX:
-		return live_at(s, &b->to) | live_at(s, &b->fall);
+		return live_at(s, &b->to) | live_at(s, &b->fall) |
+		       (jumps_back(s, b) ? LV_GPRS : 0);		/* (5) */
 	case X86_CALL:
 		return (live_at(s, &b->to) | live_at(s, &b->fall)) &
 		       (s->in->abi_flags ? ~LV_FLAGS : ~0u);

@@ -42,8 +42,10 @@ static void count_pred(struct scratch *s, const struct xl_target *t, bool other)
 		s->preds[t->block]++;
 }
 
-static uint32_t successor(const struct block *b)
+static uint32_t successor(const struct scratch *s, const struct block *b)
 {
+	if (b->kind == X86_JMP && jumps_back(s, b))
+		return XL_NONE;			/* it may leave there: its record is complete */
 	switch (b->kind) {
 	case X86_PLAIN:
 	case X86_JCC:
@@ -80,8 +82,8 @@ void count_preds(struct scratch *s)
 			   b->kind != X86_PLAIN && b->kind != X86_JCC && b->kind != X86_JCX);
 		if (b->entry_inline || b->mark & MARK_INDIRECT)
 			s->preds[k] |= ENTERED;
-		if (successor(b) != XL_NONE)
-			s->preds[successor(b)] |= FOLLOWS;
+		if (successor(s, b) != XL_NONE)
+			s->preds[successor(s, b)] |= FOLLOWS;
 	}
 }
 
@@ -97,7 +99,7 @@ static void make_chains(struct scratch *s)
 
 		if (s->preds[k] == CONTINUES || s->block[k].rec.prev != XL_NONE)
 			continue;		/* no head, or not yet known to be one */
-		for (; (next = successor(&s->block[at])) != XL_NONE; at = next) {
+		for (; (next = successor(s, &s->block[at])) != XL_NONE; at = next) {
 			n += s->block[next].n;
 			if (s->preds[next] != CONTINUES || n > XL_EXEC_INSNS || next == k ||
 			    ends_record(s, &s->block[at]))

@@ -53,6 +53,14 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * a jump is not in the table when it goes there: that count is what the table leaves of the
  * block's. */
 
+/* SAFEPOINTS. With `logged` the thread counts down RT_UNTIL wherever control passes a safepoint: at
+ * each return, at each indirect jump but those through a pointer beside the code (jmp [rip + slot],
+ * of procedure linkage tables), and at each direct jump, conditional or not, that is taken and does
+ * not lead to a higher address than its own. No loop of compiled code is without one. Where that
+ * becomes 0 it leaves by RT_DO_SAFEPOINT, and RT_EXIT_PC is where the transfer leads to: all of the
+ * transfer is done. What passes a safepoint depends on the original instructions alone, never on
+ * how they have been cut into blocks and units. All general registers are live there. */
+
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
  * function's entry, nor behind a call. With `abi_flags` calls, returns and counters near them
  * change flags, which saves a third of what they cost, as do indirect jumps, unless a table of the
@@ -105,7 +113,8 @@ struct xl_input {
 	bool abi_flags;			/* no arithmetic flag passes through a call or a return (see
 					 * FLAGS); 64-bit code */
 	bool logged;			/* what another run would not repeat (x86_is_odd())
-					 * the runtime executes: RT_DO_STEP */
+					 * the runtime executes: RT_DO_STEP; and see
+					 * SAFEPOINTS */
 	bool bare;			/* a profile that counts nothing */
 	bool counting_copies;		/* of 64-bit code that is neither patchable nor
 					 * check_bytes, in a trace */

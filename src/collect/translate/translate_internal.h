@@ -83,6 +83,8 @@ struct block {
 		uint32_t nrestored;		/* ranges in which the cursor register is the
 						 * program's: xl_has_cursor() */
 	} rec;
+	bool loops;			/* a jump back within the unit leads to it: SAFEPOINTS */
+	uint32_t back;			/* ... to this offset, in front of its direct entry */
 	uint32_t edge;			/* EDGES: scratch.block[edge] is that to its target;
 					 * XL_NONE: none */
 	bool derived;			/* has no counter */
@@ -128,6 +130,15 @@ struct edge {				/* a branch that leaves a chain, see emit_count.c */
 	uint32_t block;
 };
 
+enum leaves { LEAVES_HEAD, LEAVES_RETURN, LEAVES_RCX, LEAVES_REGISTER };
+
+struct leave {				/* a safepoint that leaves: emit_clock.c */
+	uint32_t at;			/* its rel32 */
+	uint32_t block;
+	uint8_t how;			/* enum leaves */
+	uint8_t reg;
+};
+
 struct xl_pending {
 	uint64_t pc;
 	uint8_t mark;
@@ -161,6 +172,8 @@ struct scratch {
 	size_t ntail, cap_tail;
 	struct edge *edge;
 	size_t nedge, cap_edge;
+	struct leave *leave;
+	size_t nleave, cap_leave;
 	uint8_t *preds;			/* of each block, enum preds */
 	size_t cap_preds;
 	uint8_t (*odd)[16];		/* instructions that straddle two readable pieces */
@@ -266,6 +279,20 @@ static inline uint8_t sets_flags(const struct x86_insn *x)
 {
 	return x->kind == X86_PLAIN || x->kind == X86_STEP ? x->fkill : 0;
 }
+/* SAFEPOINTS in translate.h: does the direct jump that ends @b pass one when it is taken; and
+ * indirect jump @i? */
+static inline bool jumps_back(const struct scratch *s, const struct block *b)
+{
+	return s->in->logged && !s->in->i386 &&
+	       (b->kind == X86_JMP || b->kind == X86_JCC || b->kind == X86_JCX) &&
+	       b->to.pc <= s->insn[b->first + b->n - 1].pc;
+}
+
+static inline bool jumps_anywhere(const struct xl_input *in, const struct insn *i)
+{
+	return in->logged && !in->i386 && i->x.kind == X86_JMP_IND && !(i->x.prop & X86_RIP);
+}
+
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
 void count_nothing(struct scratch *s);

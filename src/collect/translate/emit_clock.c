@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* emit_clock.c - SAFEPOINTS of translate.h: where a program that is recorded or replayed leaves to
+ * get a signal
+ *
+ * A jump back within the unit goes through what lies in front of its target's direct entry. Any
+ * other passes its safepoint in the cold part. A return or an indirect jump passes one when it is
+ * known where it goes.
+ *
+ * `dec` and `jz` do it where flags are free. Else rcx is in its slot meanwhile, and `jrcxz` looks;
+ * what that reaches has to be near. */
+#include "base/mem.h"
+#include "collect/translate/emit.h"
+
+void find_loops(struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++)
+		s->block[k].loops = false;
+	for (size_t k = 0; k < s->nblock && !s->in->patchable; k++) {
+		const struct block *b = &s->block[k];
+
+		if (jumps_back(s, b) && b->to.where == TO_UNIT)
+			s->block[b->to.block].loops = true;
+	}
+}
+
+bool safepoint_is_cold(const struct emit *e, const struct block *b)
+{
+	return jumps_back(e->s, b) && (b->to.where != TO_UNIT || e->in->patchable);
+}
+
+/* rcx, which is free, loses what the thread may still pass; where that is 0, to a rel8 that bind()
+ * or go_back() will say. */
+static uint8_t *count_down_kept(struct emit *e)
+{
+	asm_slot_load(e, RCX, RT_UNTIL);
+	asm_bytes(e, "\x48\x8d\x49\xff", 4);			/* lea rcx, [rcx - 1] */
+	asm_slot_store(e, RCX, RT_UNTIL);
+	asm_bytes(e, "\xe3\x00", 2);				/* jrcxz */
+	return e->c;
+}
+
+static void bind(const uint8_t *to, uint8_t *from)
+{
+	from[-1] = (uint8_t)(to - from);
+}
+
+static void count_down(struct emit *e, enum leaves how, unsigned reg, uint32_t block)
+{
+	struct scratch *s = e->s;
+
+	asm_slot_op(e, 0xff, 1, RT_UNTIL);			/* dec qword */
+	asm_bytes(e, "\x0f\x84", 2);				/* jz */
+	pm_grow(s->leave, s->nleave, s->cap_leave);
+	s->leave[s->nleave++] = (struct leave){ here(e), block, (uint8_t)how, (uint8_t)reg };
+	asm_u32(e, 0);
+}
+
+static void leave_to(struct emit *e, uint64_t pc)
+{
+	asm_exit_pc(e, pc);
+	asm_slot_jump(e, RT_DO_SAFEPOINT);
+}
+
+/* The same in front of the direct entry of a block at @pc. Returns where the distance to that entry
+ * goes, 4 bytes in front of what it is counted from. */
+static uint8_t *leave_to_head(struct emit *e, uint64_t pc)
+{
+	uint8_t *head;
+
+	asm_slot_store(e, RAX, RT_S_TMP);
+	asm_lea_pc(e, RAX, pc);
+	asm_slot_store(e, RAX, RT_EXIT_PC);
+	asm_bytes(e, "\x48\x8d\x05", 3);			/* lea rax, [rip + head] */
+	head = e->c;
+	asm_u32(e, 0);
+	asm_slot_store(e, RAX, RT_HEAD);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_jump(e, RT_DO_SAFEPOINT);
+	return head;
+}
+
+static void set_head(uint8_t *at, const uint8_t *head)
+{
+	const uint32_t rel = (uint32_t)(head - (at + 4));
+
+	memcpy(at, &rel, 4);
+}
+
+/* ---- jumps back ------------------------------------------------------------------------------ */
+static void count_down_back(struct emit *e, const uint8_t *expired)
+{
+	asm_slot_store(e, RCX, RT_S_TMP);
+	bind(expired, count_down_kept(e));
+	asm_slot_load(e, RCX, RT_S_TMP);
+}
+
+void emit_back(struct emit *e, struct block *b, bool above)
+{
+	const uint8_t *expired = NULL;
+	uint8_t *over = NULL, *head = NULL;
+
+	if (above) {
+		asm_bytes(e, "\xeb\x00", 2);
+		over = e->c;
+	}
+	if (b->live_in & LV_INC) {
+		expired = e->c;
+		asm_slot_load(e, RCX, RT_S_TMP);
+		head = leave_to_head(e, b->pc);
+	}
+	b->back = here(e);
+	if (expired)
+		count_down_back(e, expired);
+	else
+		count_down(e, LEAVES_HEAD, RCX, (uint32_t)(b - e->s->block));
+	if (over)
+		bind(e->c, over);
+	if (head)
+		set_head(head, e->c);
+}
+
+void emit_cold_back(struct emit *e, const struct block *b)
+{
+	uint8_t *expired;
+
+	if (live_at(e, &b->to) & LV_INC) {
+		asm_slot_store(e, RCX, RT_S_TMP);
+		expired = count_down_kept(e);
+		asm_slot_load(e, RCX, RT_S_TMP);
+		asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+		bind(e->c, expired);
+		asm_slot_load(e, RCX, RT_S_TMP);
+		leave_to(e, b->to.pc);
+		return;
+	}
+	asm_slot_op(e, 0xff, 1, RT_UNTIL);
+	asm_bytes(e, "\x74\x00", 2);				/* jz */
+	expired = e->c;
+	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	bind(e->c, expired);
+	leave_to(e, b->to.pc);
+}
+
+/* ---- returns and indirect jumps -------------------------------------------------------------- */
+void emit_safepoint(struct emit *e, bool free, enum leaves how, unsigned reg)
+{
+	if (free) {
+		count_down(e, how, reg, e->index);
+		return;
+	}
+	if (how == LEAVES_RCX)
+		asm_slot_store(e, RCX, RT_EXIT_PC);
+	e->kept = count_down_kept(e);
+	if (how == LEAVES_RCX)
+		asm_slot_load(e, RCX, RT_EXIT_PC);
+}
+
+/* lea rsp, [rsp + what the return takes off] */
+static void emit_pop(struct emit *e, const struct block *b)
+{
+	const struct insn *ret = &e->s->insn[b->first + b->n - 1];
+
+	asm_bytes(e, "\x48\x8d\xa4\x24", 4);
+	asm_u32(e, 8u + (ret->x.nimm ? (uint16_t)x86_imm(&ret->x, ret->p) : 0));
+}
+
+/* RT_EXIT_PC is set. */
+static void leave_jump(struct emit *e, unsigned reg)
+{
+	if (reg == RDX)
+		asm_slot_load(e, RDX, RT_S_RDX);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_jump(e, RT_DO_SAFEPOINT);
+}
+
+void emit_safepoint_end(struct emit *e, enum leaves how, unsigned reg)
+{
+	if (!e->kept)
+		return;
+	asm_map(e, e->b->n, 0);
+	bind(e->c, e->kept);
+	e->kept = NULL;
+	if (how == LEAVES_REGISTER)
+		asm_slot_store(e, reg, RT_EXIT_PC);
+	if (how == LEAVES_RETURN)
+		emit_pop(e, e->b);
+	leave_jump(e, reg);
+}
+
+void emit_leave(struct emit *e, const struct leave *l)
+{
+	const struct block *b = &e->s->block[l->block];
+	const uint32_t rel = here(e) - (l->at + 4);
+
+	memcpy(e->base + l->at, &rel, 4);
+	switch (l->how) {
+	case LEAVES_HEAD:
+		set_head(leave_to_head(e, b->pc), e->base + placed(e, l->block)->code);
+		return;
+	case LEAVES_RETURN:
+		asm_bytes(e, "\x48\x8b\x0c\x24", 4);		/* mov rcx, [rsp] */
+		emit_pop(e, b);
+		/* fall through */
+	case LEAVES_RCX:
+		asm_slot_store(e, RCX, RT_EXIT_PC);
+		break;
+	case LEAVES_REGISTER:
+		asm_slot_store(e, l->reg, RT_EXIT_PC);
+		break;
+	}
+	leave_jump(e, l->reg);
+}
