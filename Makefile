@@ -73,9 +73,10 @@ DW_WHOLE = $(if $(SHARED_LIBS),yes,$(shell echo 'int dwarf_getlocation(void); in
 	$(CC) -w -x c -o /dev/null - -l:libdw.a -l:libelf.a -lzstd -lz -llzma -lbz2 2>/dev/null && echo yes))
 SHARED   = -lm -ldl -lpthread $(if $(DW_WHOLE),,-ldw -lelf)
 ARCHIVES = $(foreach l,$(patsubst -l%,%,$(filter-out $(SHARED),$(LDLIBS))),$(call archive,$l)) $(SHARED)
-# A shared library that is linked may need what is in an archive, too (libdw.so: zstd). It would be exported for that.
+# A shared library that is linked may need what is in an archive, too (libdw.so: zstd). It would be exported for that. What
+# sanitizers export has to be.
 $(B)/pugmark: $(BINOBJS) $(EXTRA_OBJS) src/exports.list
-	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--exclude-libs,ALL -o $@ $(BINOBJS) $(EXTRA_OBJS) $(ARCHIVES)
+	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $(if $(SAN),,-Wl$(comma)--exclude-libs$(comma)ALL) -o $@ $(BINOBJS) $(EXTRA_OBJS) $(ARCHIVES)
 
 # What unit tests, fuzzers, oracles and benchmarks link: everything but the command line.
 $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
