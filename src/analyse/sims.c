@@ -147,6 +147,25 @@ void pm_sims_split(struct pm_pipeline *p, const char *path, unsigned threads, si
 	*left = unserved(p, names);
 }
 
+enum pm_status pm_sim_try(const char *spec, struct pm_err *err)
+{
+	const struct pm_sink_ops *ops = pm_sim_of(spec);
+	const char *colon = strchr(spec, ':'), *config = colon ? colon + 1 : "";
+	struct pm_cache_conf cc;
+	void *self;
+
+	if (!ops)
+		return pm_fail_request(err, "'%.60s' is no simulator (`pugmark sim --list` shows "
+				       "them)", spec);
+	if (pm_sim_is_cache(ops))
+		return pm_cache_conf_parse(&cc, ops->name, *config ? config :
+					   pm_cache_default(ops == &pm_sim_tlb.ops), err);
+	self = ops->create(config, err);
+	if (self && ops->destroy)
+		ops->destroy(self);
+	return self ? PM_OK : PM_ERR;
+}
+
 static const struct {
 	const struct pm_sink_ops *ops;
 	void (*costs)(void *self, struct pm_costs *c);

@@ -27,6 +27,9 @@ bool pm_sim_is_cache(const struct pm_sink_ops *ops);
  * written. */
 struct pm_buf;
 enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_err *err);
+/* Is @spec a simulator and a configuration of it? Costs as little as that can. Any thread may ask
+ * at any time about caches and TLBs, one at a time about others. */
+enum pm_status pm_sim_try(const char *spec, struct pm_err *err);
 
 /* Simulate the trace at @path by @threads threads with those of @p's simulators that can be
  * split in time (split.h); they get no batches then. @p has started. *left: how many sinks still

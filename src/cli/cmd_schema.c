@@ -18,7 +18,9 @@
 	S(citcat_extract, "citcat-extract", "citcat extract")                                    \
 	S(citcat_replay, "citcat-replay", "citcat replay")                                       \
 	S(citcat_verify, "citcat-verify", "citcat verify")                                       \
-	S(citcat_stat, "citcat-stat", "citcat stat") S(laplace, "laplace", "laplace")
+	S(citcat_stat, "citcat-stat", "citcat stat") S(laplace, "laplace", "laplace")            \
+	S(sweep, "sweep", "sweep collect") S(sweep_status, "sweep-status", "sweep status")       \
+	S(sweep_result, "sweep-result", "sweep run (each result)")
 
 #define EMBED(id, file, commands)                                                                \
 	extern const char schema_##id[], schema_##id##_end[];                                    \

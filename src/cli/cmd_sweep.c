@@ -49,38 +49,24 @@ static enum pm_status sweep_open(struct open_sweep *s, const char *path, struct 
 
 /* ---- plan ----------------------------------------------------------------------------------- */
 
+struct trying { struct progress progress; uint64_t all; };
+
+static void tried(void *arg, uint64_t n)
+{
+	struct trying *t = arg;
+
+	progress_count(&t->progress, n, (double)n / (double)t->all);
+}
+
 /* Each configuration once: a wrong one is said before anything is computed. */
 static enum pm_status try_all(const struct sweep_plan *p, struct pm_err *err)
 {
-	struct pm_buf spec = { 0 }, canonical = { 0 };
-	struct progress progress = { 0 };
-	enum pm_status s = PM_OK;
+	struct trying t = { .all = p->nconfig };
+	enum pm_status s;
 
-	progress_begin_count(&progress, "configurations");
-	for (uint64_t c = 0; c < p->nconfig && !s; c++) {
-		const struct pm_sink_ops *ops;
-		struct pm_err why = { 0 };
-		void *self;
-
-		sweep_plan_spec(p, c, &spec);
-		ops = pm_sim_of((const char *)spec.p);
-		if (!ops)
-			pm_fail_request(&why, "'%.60s' is no simulator (`pugmark sim --list` shows "
-					"them)", (const char *)spec.p);
-		else if (pm_sim_canonical((const char *)spec.p, &canonical, &why) == PM_OK &&
-			 !pm_sim_is_cache(ops)) {
-			self = ops->create((const char *)canonical.p, &why);
-			if (self && ops->destroy)
-				ops->destroy(self);
-		}
-		if (pm_failed(&why))
-			s = pm_fail_line(err, sweep_plan_sim(p, c)->line, "%.200s", why.msg);
-		if (c % 4096 == 0)
-			progress_count(&progress, c, (double)c / (double)p->nconfig);
-	}
-	progress_end(&progress);
-	pm_buf_release(&spec);
-	pm_buf_release(&canonical);
+	progress_begin_count(&t.progress, "configurations");
+	s = sweep_plan_try(p, tried, &t, err);
+	progress_end(&t.progress);
 	return s;
 }
 

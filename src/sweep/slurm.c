@@ -39,6 +39,7 @@ struct slurm {
 	uint64_t *njob;			/* of each, missing */
 	size_t n, cap, cap_njob;
 	uint64_t missing;
+	uint64_t forgotten;		/* failures of this launcher's arrays that are tried again */
 	struct pm_err *err;
 	time_t began;
 };
@@ -395,48 +396,54 @@ static enum pm_status one_array(struct slurm *x)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static bool lacked_memory(const char *path, uint64_t most)
+/* How much the gang had that failed for want of memory, as the result @path says; 0: it did not. */
+static uint64_t lacked_memory(const char *path)
 {
 	const struct pm_result_node *f, *cause, *limit;
 	struct pm_result *r = pm_result_new();
 	struct pm_err ignored = { 0 };
 	struct pm_buf b = { 0 };
-	bool is = false;
+	uint64_t had = 0;
 
 	if (pm_json_load(path, &b, &ignored) == PM_OK &&
 	    pm_json_read((const char *)b.p, b.n - 1, r, &ignored) == PM_OK &&
 	    (f = pm_result_find(pm_result_root(r), "failure"))) {
 		cause = pm_result_find(f, "cause");
 		limit = pm_result_find(f, "memory_limit");
-		is = cause && cause->kind == PM_RESULT_STR && !strcmp(cause->str, "memory") &&
-		     limit && limit->kind == PM_RESULT_U64 && limit->u64 < most;
+		if (cause && cause->kind == PM_RESULT_STR && !strcmp(cause->str, "memory") &&
+		    limit && limit->kind == PM_RESULT_U64)
+			had = limit->u64;
 	}
 	pm_result_free(r);
 	pm_buf_release(&b);
-	return is;
+	return had;
 }
 
-/* Failures for want of memory are missing again, if a gang may have more. */
-static enum pm_status forget_small(struct slurm *x, bool *any)
+/* Failures for want of memory are missing again, if a gang may have more; *most: of what they had,
+ * the most. */
+static enum pm_status forget_small(struct slurm *x, uint64_t *most)
 {
 	char *path = sweep_dir_file(x->l->d, "failed");
 	DIR *dir = opendir(path);
 	enum pm_status s = PM_OK;
 	struct dirent *e;
 
-	*any = false;
+	*most = 0;
 	while (dir && !s && (e = readdir(dir))) {
 		char name[300], key[SWEEP_KEY + 1], *file;
+		uint64_t had;
 
 		if (strlen(e->d_name) != SWEEP_KEY + 5)
 			continue;
 		snprintf(name, sizeof name, "failed/%s", e->d_name);
 		snprintf(key, sizeof key, "%s", e->d_name);
 		file = sweep_dir_file(x->l->d, name);
-		if (lacked_memory(file, x->l->mem_most) && sweep_lock(x->l->d, key, x->err)) {
+		had = lacked_memory(file);
+		if (had && had < x->l->mem_most && sweep_lock(x->l->d, key, x->err)) {
 			s = sweep_failure_remove(x->l->d, key, x->err);
 			sweep_unlock(x->l->d, key);
-			*any = true;
+			*most = had > *most ? had : *most;
+			x->forgotten++;
 		}
 		free(file);
 	}
@@ -446,15 +453,16 @@ static enum pm_status forget_small(struct slurm *x, bool *any)
 	return s;
 }
 
+/* Also of what failed under an earlier launcher, which may have been killed before it saw that. */
 static enum pm_status more_memory(struct slurm *x)
 {
-	bool any = false;
+	uint64_t had = 0;
 	enum pm_status s = PM_OK;
 
-	if (x->l->mem && x->l->mem < x->l->mem_most)
-		s = forget_small(x, &any);
-	if (any)
-		x->l->mem = 2 * x->l->mem < x->l->mem_most ? 2 * x->l->mem : x->l->mem_most;
+	if (x->l->mem)
+		s = forget_small(x, &had);
+	if (had && x->l->mem < 2 * had)
+		x->l->mem = 2 * had < x->l->mem_most ? 2 * had : x->l->mem_most;
 	return s;
 }
 
@@ -484,6 +492,9 @@ static enum pm_status work(struct slurm *x)
 
 	if (!s && !x->o->print)
 		wait_for_earlier(x);
+	if (!s && !x->o->print)
+		s = more_memory(x);
+	x->forgotten = 0;		/* those were an earlier launcher's */
 	while (!s && !stopped(x)) {
 		list_missing(x);
 		if (!x->n)
@@ -526,7 +537,7 @@ enum pm_status sweep_run_slurm(struct sweep_launch *l, const struct sweep_slurm 
 		s = work(&x);
 	sweep_state_pace(&is, l->d);
 	l->progress.computed = is.computed - was.computed;
-	l->progress.failed = is.gave_up - was.gave_up;
+	l->progress.failed = is.gave_up - was.gave_up - x.forgotten;
 	l->progress.seconds = (double)(time(NULL) - x.began);
 	free(sub);
 	free(x.dir);

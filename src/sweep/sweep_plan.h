@@ -58,6 +58,10 @@ struct sweep_plan {
 
 /* Read the plan in @path. Errors name the line. Configurations are not tried. */
 enum pm_status sweep_plan_read(struct sweep_plan *p, const char *path, struct pm_err *err);
+/* Try each configuration: an error names the line of the first that is wrong. @tell (or NULL) is
+ * told now and then how many have been tried. */
+enum pm_status sweep_plan_try(const struct sweep_plan *p, void (*tell)(void *arg, uint64_t n),
+			      void *arg, struct pm_err *err);
 /* It again as text that means the same wherever it is read, with no patterns of files. */
 void sweep_plan_text(const struct sweep_plan *p, struct pm_buf *to);
 void sweep_plan_release(struct sweep_plan *p);

@@ -87,6 +87,9 @@ static enum pm_status add_range(struct sweep_values *to, struct pm_arena *mem, c
 		return pm_fail_request(err, "'%s' would never end: the step is too small", text);
 	if (lo > hi)
 		return pm_fail_request(err, "'%s' goes down: the smaller end comes first", text);
+	if (strstr(end, ".."))		/* each value would be a range again */
+		return pm_fail_request(err, "'%s': what is behind the range looks like another "
+				       "one", text);
 	if (strlen(end) > 15)
 		return pm_fail_request(err, "'%s': what is behind the range is too long", text);
 	for (;;) {
