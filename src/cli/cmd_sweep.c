@@ -515,7 +515,7 @@ int cmd_sweep(int argc, char **argv)
 		{ NULL, NULL, NULL }
 	};
 	static const struct pm_opt_help help = {
-		"pugmark sweep COMMAND [options]",
+		"pugmark sweep plan|run|status|collect [options]",
 		"Many simulations of many traces: a plan says which; results are kept, each under "
 		"a key of all that it\n"
 		"depends on; what is missing is computed, on this machine or on a Slurm cluster.",

@@ -39,7 +39,8 @@ struct slurm {
 	uint64_t *njob;			/* of each, missing */
 	size_t n, cap, cap_njob;
 	uint64_t missing;
-	uint64_t forgotten;		/* failures of this launcher's arrays that are tried again */
+	uint64_t forgotten;		/* failures of this launcher's arrays that are tried
+					 * again */
 	struct pm_err *err;
 	time_t began;
 };

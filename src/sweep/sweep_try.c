@@ -2,8 +2,8 @@
 /* sweep_try.c - each configuration of a plan is read once, by all processors: there may be
  * millions
  *
- * They are handed out in blocks, in order. Where one is wrong, those before it are read nevertheless:
- * the error is always that of the first. */
+ * They are handed out in blocks, in order. Where one is wrong, those before it are read
+ * nevertheless: the error is always that of the first. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define BLOCK	1024		/* configurations */
 #define THREADS	64
 
-struct trying {
+struct tried_plan {
 	const struct sweep_plan *p;
 	_Atomic uint64_t next;		/* not handed out yet */
 	_Atomic uint64_t wrong;		/* the first one that is */
@@ -24,7 +24,7 @@ struct trying {
 	struct pm_err why;
 };
 
-static void try_one(struct trying *t, uint64_t c, const char *spec)
+static void try_one(struct tried_plan *t, uint64_t c, const char *spec)
 {
 	const bool alone = strncmp(spec, "cache:", 6) && strncmp(spec, "tlb:", 4);
 	struct pm_err why = { 0 };
@@ -44,7 +44,7 @@ static void try_one(struct trying *t, uint64_t c, const char *spec)
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void try_blocks(struct trying *t, void (*tell)(void *arg, uint64_t n), void *arg)
+static void try_blocks(struct tried_plan *t, void (*tell)(void *arg, uint64_t n), void *arg)
 {
 	struct pm_buf spec = { 0 };
 	uint64_t from;
@@ -72,7 +72,7 @@ static void *help(void *arg)
 enum pm_status sweep_plan_try(const struct sweep_plan *p, void (*tell)(void *arg, uint64_t n),
 			      void *arg, struct pm_err *err)
 {
-	struct trying t = { .p = p, .wrong = UINT64_MAX, .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct tried_plan t = { .p = p, .wrong = UINT64_MAX, .lock = PTHREAD_MUTEX_INITIALIZER };
 	unsigned want = p->nconfig > BLOCK ? pm_processors() - 1 : 0, n = 0;
 	pthread_t thread[THREADS];
 

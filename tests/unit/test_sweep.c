@@ -77,7 +77,8 @@ static void test_products(void **state)
 	uint64_t c = 0;
 
 	(void)state;
-	assert_int_equal(read_text(&p, "trace t = /t\ntrace u = /u\nregion a = 0..5\nregion b = all\n"
+	assert_int_equal(read_text(&p, "trace t = /t\ntrace u = /u\n"
+				   "region a = 0..5\nregion b = all\n"
 				   "let size = 16k..64k*2\nlet unused = 1..1000\n"
 				   "sim one = cache:l1d=$size,8way;l2=1m|2m,8|16way;l3=$size\n"
 				   "sim two = bpred:gshare=1..3\n", &err), PM_OK);
