@@ -476,6 +476,7 @@ static int cmd_sweep_collect(int argc, char **argv)
 	struct pm_err err = { 0 };
 	enum pm_status st;
 	struct open_sweep s;
+	int status;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
@@ -500,9 +501,10 @@ static int cmd_sweep_collect(int argc, char **argv)
 			     (unsigned long long)t.rows,
 			     (unsigned long long)(t.rows - t.done - t.failed),
 			     (unsigned long long)t.failed);
+	status = st ? traces_fail(&err) : 0;	/* names what is released now */
 	sweep_table_release(&t);
 	release(&s);
-	return st ? traces_fail(&err) : 0;
+	return status;
 }
 
 int cmd_sweep(int argc, char **argv)

@@ -10,7 +10,7 @@
 #include "sweep/plots.h"
 
 #define CONFIGS	100000u			/* of a simulator: more are no picture */
-#define BARS	60u			/* of the best configurations */
+#define BARS	30u			/* of the best configurations */
 #define MAPS	12u			/* heat maps of traces, besides that of all */
 
 struct plots {
@@ -348,6 +348,10 @@ static int by_gain(const void *a, const void *b)
 
 	if (sorting->gain[x] != sorting->gain[y])
 		return sorting->gain[x] > sorting->gain[y] ? -1 : 1;
+	/* the cheaper one of two equals */
+	if (!isnan(sorting->cost[x]) && !isnan(sorting->cost[y]) &&
+	    sorting->cost[x] != sorting->cost[y])
+		return sorting->cost[x] < sorting->cost[y] ? -1 : 1;
 	return x < y ? -1 : x > y;
 }
 
@@ -412,26 +416,55 @@ static void front(const struct plots *p, struct pm_html *h, bool *on)
 	free(name);
 }
 
+/* Simulators of what is no cache cost nothing, unless the user says what. */
+static bool has_costs(const struct plots *p)
+{
+	for (size_t c = 0; c < p->n; c++)
+		if (!isnan(p->cost[c]))
+			return true;
+	return false;
+}
+
+/* A bar for each gain that there is, the best first: of configurations that are as good the first in
+ * @order, and how many more. */
+static size_t put_bars(const struct plots *p, const size_t *order, size_t n, double *v, char **name)
+{
+	size_t made = 0;
+
+	for (size_t i = 0, end; i < n && made < BARS; i = end) {
+		struct pm_buf b = { 0 };
+
+		for (end = i + 1; end < n && p->gain[order[end]] == p->gain[order[i]]; end++)
+			;
+		pm_buf_printf(&b, "%s", p->name[order[i]]);
+		if (end - i > 1)
+			pm_buf_printf(&b, " (+%zu)", end - i - 1);
+		pm_buf_add(&b, "", 1);
+		v[made] = p->gain[order[i]];
+		name[made++] = (char *)b.p;
+	}
+	return made;
+}
+
 static void bars(const struct plots *p, struct pm_html *h)
 {
 	size_t *order = pm_alloc(p->n * sizeof *order), n = order_of(p, p->gain, order, by_gain);
+	char *name[BARS], title[400];
 	double v[BARS];
-	const char *name[BARS];
-	char title[300];
+	const size_t made = put_bars(p, order, n, v, name);
 
-	if (n > BARS)
-		n = BARS;
-	for (size_t i = 0; i < n; i++) {
-		v[i] = p->gain[order[i]];
-		name[i] = p->name[order[i]];
-	}
-	if (n > 1) {
-		snprintf(title, sizeof title, "%s against %s, geometric mean over traces%s",
+	if (made > 1) {
+		snprintf(title, sizeof title, "%s against %s, geometric mean over traces%s%s",
 			 p->t->number[p->value], p->name[p->baseline],
-			 p->n > BARS ? "; the best" : "");
+			 made == BARS ? "; the best" : "",
+			 made < n && has_costs(p) ?
+			 "; (+N): so many more are as good, and cost as much or more" :
+			 made < n ? "; (+N): so many more are as good" : "");
 		pm_html_section(h, "Speed-up", "above 1 is better than the baseline");
-		sweep_svg_bars(h, title, name, v, n);
+		sweep_svg_bars(h, title, (const char *const *)name, v, made);
 	}
+	for (size_t i = 0; i < made; i++)
+		free(name[i]);
 	free(order);
 }
 
@@ -439,7 +472,7 @@ static void cell_or_none(struct pm_html *h, double v)
 {
 	char text[32];
 
-	snprintf(text, sizeof text, "%.6g", v);
+	snprintf(text, sizeof text, fabs(v) < 1e15 && v == floor(v) ? "%.0f" : "%.6g", v);
 	if (isnan(v))
 		pm_html_cell(h, "");
 	else
@@ -449,6 +482,7 @@ static void cell_or_none(struct pm_html *h, double v)
 static void table(const struct plots *p, struct pm_html *h, const bool *on)
 {
 	const size_t traces = p->ntrace <= 20 ? p->ntrace : 0;
+	const bool costs = has_costs(p);
 	struct pm_buf head = { 0 };
 
 	pm_html_section(h, "Configurations", p->t->number[p->value]);
@@ -456,7 +490,8 @@ static void table(const struct plots *p, struct pm_html *h, const bool *on)
 		pm_buf_printf(&head, "%s|", p->t->p->param[p->sim->param[i]].name);
 	if (!p->sim->nparam)
 		pm_buf_printf(&head, "Configuration|");
-	pm_buf_printf(&head, "#Mean|#Cost|#Against baseline|On the front");
+	pm_buf_printf(&head, "#Mean%s|#Against baseline%s", costs ? "|#Cost" : "",
+		      costs ? "|On the front" : "");
 	for (size_t i = 0; i < traces; i++)
 		pm_buf_printf(&head, "|#%s", p->t->p->trace[i].name);
 	pm_buf_add(&head, "", 1);
@@ -468,9 +503,11 @@ static void table(const struct plots *p, struct pm_html *h, const bool *on)
 		if (!p->sim->nparam)
 			pm_html_cell(h, p->name[c]);
 		cell_or_none(h, p->mean[c]);
-		cell_or_none(h, p->cost[c]);
+		if (costs)
+			cell_or_none(h, p->cost[c]);
 		cell_or_none(h, p->gain[c]);
-		pm_html_cell(h, on[c] ? "yes" : "");
+		if (costs)
+			pm_html_cell(h, on[c] ? "yes" : "");
 		for (size_t i = 0; i < traces; i++)
 			cell_or_none(h, value_at(p, c, i));
 	}

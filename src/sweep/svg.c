@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/html.h"
 #include "sweep/plots.h"
 
 #define WIDTH	760.0
+#define LETTER	6.9		/* a letter's width, on average */
+#define LABEL	60u		/* letters of a text, at most */
 
 static void begin(struct pm_html *h, const char *title, double height, const char *about)
 {
-	pm_html_markup(h, "<figure><figcaption>");
+	/* where the window is narrow it scrolls: letters stay as large as they are */
+	pm_html_markup(h, "<figure class=\"fixed\"><figcaption>");
 	pm_html_text(h, title);
 	pm_buf_printf(&h->b, "</figcaption><svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
 		      "aria-label=\"", WIDTH, height);
@@ -25,7 +29,7 @@ static void end(struct pm_html *h)
 static void text(struct pm_html *h, double x, double y, const char *anchor, const char *s)
 {
 	pm_buf_printf(&h->b, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-	pm_html_text_cut(h, s, 60);
+	pm_html_text_cut(h, s, LABEL);
 	pm_html_markup(h, "</text>");
 }
 
@@ -102,16 +106,16 @@ static double step_of(double span, double n)
 /* A number short enough for an axis. */
 static const char *axis_number(double v, char to[static 32])
 {
-	static const struct { double size; const char *letter; } unit[] = {
-		{ 1 << 30, "G" }, { 1 << 20, "M" }, { 1 << 10, "k" },
-	};
+	static const char letter[] = { 'k', 'M', 'G', 'T' };
+	unsigned k = 0;
 
-	snprintf(to, 32, "%.4g", v);
-	for (unsigned i = 0; i < 3; i++)	/* sizes are powers of two */
-		if (v >= unit[i].size && fmod(v, unit[i].size) == 0) {
-			snprintf(to, 32, "%.4g%s", v / unit[i].size, unit[i].letter);
-			break;
-		}
+	if (v < 1024 || fmod(v, 1024) != 0) {
+		snprintf(to, 32, v < 1e6 ? "%.6g" : "%.3g", v);
+		return to;
+	}
+	for (v /= 1024; v >= 1024 && k + 1 < NR(letter); v /= 1024)	/* bytes, or the like */
+		k++;
+	snprintf(to, 32, "%.4g%c", v, letter[k]);
 	return to;
 }
 
@@ -173,14 +177,16 @@ void sweep_svg_front(struct pm_html *h, const char *caption, const char *x, cons
 void sweep_svg_bars(struct pm_html *h, const char *caption, const char *const *names,
 		    const double *v, size_t n)
 {
-	const double left = 250, right = WIDTH - 60, top = 8, high = 20;
-	const double bottom = top + high * (double)n;
-	double least = 1, most = 1, step;
+	const double right = WIDTH - 60, top = 8, high = 20, bottom = top + high * (double)n;
+	double least = 1, most = 1, left = 60, step;
 	char number[32];
 
 	for (size_t i = 0; i < n; i++) {
+		const double letters = (double)strnlen(names[i], LABEL);
+
 		least = fmin(least, v[i]);
 		most = fmax(most, v[i]);
+		left = fmax(left, LETTER * letters + 14);
 	}
 	if (least < 1 || most > 1)
 		least = fmin(least, 1 - (most - 1) * 0.05);

@@ -1,0 +1,21 @@
+# tests/analyse/sweep-page.t - the page of a sweep: charts that can be read, a table without empty columns; errors name the folder
+$ pugmark sweep collect nosuch
+! pugmark: nosuch: cannot open: No such file or directory
+? 1
+$ cp $TESTS/data/real.pug .; printf '%s\n' 'trace t = real.pug' 'region first = 0..5k' 'sim l2 = cache:l1d=4k|8k,2|4way;l2=16m..64m*2,8way' 'sim bp = bpred:tournament=2..4' >s.plan; pugmark sweep run -q s.plan; pugmark sweep collect -q --html c.html s.sweep; pugmark sweep collect -q --sim bp --html b.html s.sweep
+# the second level's size changes nothing in the first: a bar for each that does, the cheapest one, and how many more
+$ grep -o '>l1d=[^<]*</text>' c.html | sort
+> >l1d=4k l1d.way=2way l2=16m (+2)</text>
+> >l1d=4k l1d.way=4way l2=16m (+2)</text>
+> >l1d=8k l1d.way=2way l2=16m (+2)</text>
+> >l1d=8k l1d.way=4way l2=16m (+2)</text>
+# sizes on the axis are short; charts keep their letters' size where the window is narrow
+$ grep -o '>[0-9.]*M</text>' c.html; grep -c '<figure class="fixed">' c.html; grep -o 'figure.fixed { overflow-x: auto; }' c.html
+> >16M</text>
+> >32M</text>
+> >64M</text>
+> 3
+> figure.fixed { overflow-x: auto; }
+$ for f in c b; do sed 's/<th/\n<th/g' $f.html | grep -o '>Cost<\|>On the front<' | wc -l; done
+> 2
+> 0
