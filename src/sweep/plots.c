@@ -425,8 +425,8 @@ static bool has_costs(const struct plots *p)
 	return false;
 }
 
-/* A bar for each gain that there is, the best first: of configurations that are as good the first in
- * @order, and how many more. */
+/* A bar for each gain that there is, the best first: of configurations that are as good the first
+ * in @order, and how many more. */
 static size_t put_bars(const struct plots *p, const size_t *order, size_t n, double *v, char **name)
 {
 	size_t made = 0;
