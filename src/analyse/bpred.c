@@ -52,6 +52,7 @@ struct tables {
 	uint8_t *counter, *gshare, *chooser;
 	uint16_t *local;
 	uint64_t history, mask, hmask;
+	uint64_t bimodal_mask, chooser_mask;	/* of tournament, whose mask is gshare's */
 	unsigned k, h;
 };
 
@@ -188,9 +189,11 @@ static void *tournament_create(const struct pm_bp_args *a)
 {
 	struct tables *t = tables_new(a);
 
-	t->counter = pm_alloc(t->mask + 1);
+	t->bimodal_mask = (1ull << (a->v[2] ? a->v[2] : t->k)) - 1;
+	t->chooser_mask = (1ull << (a->v[3] ? a->v[3] : t->k)) - 1;
+	t->counter = pm_alloc(t->bimodal_mask + 1);
 	t->gshare = pm_alloc(t->mask + 1);
-	t->chooser = pm_alloc(t->mask + 1);
+	t->chooser = pm_alloc(t->chooser_mask + 1);
 	return t;
 }
 
@@ -200,9 +203,9 @@ static void tournament_run(void *self, const struct pm_br *b, size_t n, uint8_t 
 
 	for (size_t i = 0; i < n; i++) {
 		bool taken = TAKEN(b + i), pb, pg;
-		uint8_t *bi = t->counter + (b[i].pc & t->mask);
+		uint8_t *bi = t->counter + (b[i].pc & t->bimodal_mask);
 		uint8_t *gs = t->gshare + ((b[i].pc ^ t->history) & t->mask);
-		uint8_t *ch = t->chooser + (b[i].pc & t->mask);
+		uint8_t *ch = t->chooser + (b[i].pc & t->chooser_mask);
 
 		miss[i] = 0;
 		if (!COND(b + i))
@@ -222,7 +225,7 @@ static uint64_t tournament_bits(const void *self)
 {
 	const struct tables *t = self;
 
-	return 6 * (t->mask + 1) + t->h;
+	return 2 * (t->mask + 1 + t->bimodal_mask + 1 + t->chooser_mask + 1) + t->h;
 }
 
 static void *local_create(const struct pm_bp_args *a)
@@ -349,7 +352,8 @@ bp_gshare = { "gshare", "two-bit counters by pc ^ history",
 	{ 1, 0 }, { 24, 63 }, .create = gshare_create, .run = gshare_run, .bits = gshare_bits,
 	.destroy = tables_free, CONDITIONAL },
 bp_tournament = { "tournament", "bimodal and gshare with a chooser",
-	{ "log2 of the entries", "bits of history" }, { 1, 0 }, { 24, 63 },
+	{ "log2 of the entries", "bits of history", "log2 of bimodal's entries",
+	  "log2 of the choosers" }, { 1, 0, 1, 1 }, { 24, 63, 24, 24 },
 	.create = tournament_create,
 	.run = tournament_run, .bits = tournament_bits, .destroy = tables_free, CONDITIONAL },
 bp_local = { "local", "two-level with a history per branch",
@@ -391,6 +395,9 @@ void pm_bp_defaults(const struct pm_bp_ops *ops, struct pm_bp_args *a)
 			/* history as long as the index */
 			if (a->n < 2 && (ops == &bp_gshare || ops == &bp_tournament))
 				a->v[1] = a->v[0];
+			/* tables as large as gshare's */
+			for (unsigned k = a->n < 2 ? 2 : a->n; k < 4 && ops == &bp_tournament; k++)
+				a->v[k] = a->v[0];
 		}
 }
 
@@ -551,7 +558,8 @@ static enum pm_status parse(struct bpred_sink *s, struct pm_conf *c, struct pm_e
 		const struct pm_bp_ops *ops = s->p[i].ops;
 
 		if ((ops == &bp_bimodal || ops == &bp_gshare || ops == &bp_tournament ||
-		     ops == &bp_idtrace) && s->p[i].args.v[0] <= 16 && s->p[i].args.v[1] <= 63)
+		     ops == &bp_idtrace) && s->p[i].args.v[0] <= 16 && s->p[i].args.v[1] <= 63 &&
+		    s->p[i].args.v[2] <= 16 && s->p[i].args.v[3] <= 16)
 			continue;
 		return pm_conf_fail(c, NULL, err,
 				    "debug shows idtrace, bimodal, gshare and tournament with "
@@ -612,18 +620,20 @@ static void debug_line(struct bpred_sink *s, const struct bpred_predictor *p, co
 {
 	const struct tables *t = p->self;
 	const bool three = p->ops == &bp_idtrace;	/* its counters have three values */
+	const uint64_t bimodal = t->chooser ? t->bimodal_mask : t->mask;
 	bool taken = TAKEN(b), guess;
-	uint8_t bi = !t->counter ? 0 : three ? t->counter[b->pc & t->mask] > 0
-					     : t->counter[b->pc & t->mask] >> 1;
+	uint8_t bi = !t->counter ? 0 : three ? t->counter[b->pc & bimodal] > 0
+					     : t->counter[b->pc & bimodal] >> 1;
 	uint8_t gs = t->gshare ? t->gshare[(b->pc ^ t->history) & t->mask] >> 1 : 0;
 
-	guess = !t->chooser ? t->counter ? bi : gs : t->chooser[b->pc & t->mask] >> 1 ? gs : bi;
+	guess = !t->chooser ? t->counter ? bi : gs
+		: t->chooser[b->pc & t->chooser_mask] >> 1 ? gs : bi;
 	if (t->chooser) {
-		print_table(s->debug, t->chooser, t->mask + 1, "BbgG");
+		print_table(s->debug, t->chooser, t->chooser_mask + 1, "BbgG");
 		putc(' ', s->debug);
 	}
 	if (t->counter)
-		print_table(s->debug, t->counter, t->mask + 1, three ? "-0+" : "NntT");
+		print_table(s->debug, t->counter, bimodal + 1, three ? "-0+" : "NntT");
 	if (t->chooser)
 		putc(' ', s->debug);
 	if (t->gshare) {
@@ -774,6 +784,10 @@ static void predictor_result(struct bpred_sink *s, unsigned k, struct pm_branch_
 							  s->v[i].taken, s->v[i].miss[k] };
 	snprintf(name, sizeof name, p->ops->args[0] ? p->ops->args[1] ? "%s-%" PRIu64 "-%" PRIu64
 		 : "%s-%" PRIu64 : "%s", p->ops->name, p->args.v[0], p->args.v[1]);
+	if (p->ops == &bp_tournament &&
+	    (p->args.v[2] != p->args.v[0] || p->args.v[3] != p->args.v[0]))
+		snprintf(name + strlen(name), sizeof name - strlen(name),
+			 "-%" PRIu64 "-%" PRIu64, p->args.v[2], p->args.v[3]);
 	pm_result_begin(r, name);
 	pm_result_u64(r, "bits", p->ops->bits(p->self), "bits");
 	pm_result_u64(r, "branches", p->branches, "branches");

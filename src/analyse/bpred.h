@@ -7,9 +7,9 @@
  *                        starting at 0: the rule of the 1994 report
  *   bimodal=K            2^K (14) counters N n t T starting at N, by pc mod 2^K
  *   gshare=K,H           the same by (pc ^ history of H (K) bits) mod 2^K; newest outcome in bit 0
- *   tournament=K,H       bimodal and gshare of 2^K each and 2^K choosers B b g G starting at B, by
- *                        pc; both always train, the chooser moves towards the one that alone was
- *                        right
+ *   tournament=K,H,B,C   gshare of 2^K with H (K) bits, bimodal of 2^B (K), and 2^C (K) choosers
+ *                        B b g G starting at B, by pc; both always train, the chooser moves towards
+ *                        the one that alone was right
  *   local=A,H            2^A (10) histories of H (10) bits by pc, one table of 2^H counters
  *   perceptron=A,H       2^A (10) rows of H (32) weights and a bias, 8 bits each; Jimenez and Lin's
  *                        threshold 1.93 H + 14
@@ -43,8 +43,8 @@ struct pm_bp_args { uint64_t v[4]; unsigned n; };
 
 struct pm_bp_ops {
 	const char *name, *about;
-	const char *args[4];		/* what the numbers are; NULL-ended */
-	uint64_t lo[3], hi[3];
+	const char *args[5];		/* what the numbers are; NULL-ended */
+	uint64_t lo[4], hi[4];
 	/* Which branches it predicts: those with (flags & mask) == want. */
 	uint8_t mask, want;
 	void *(*create)(const struct pm_bp_args *a);

@@ -18,22 +18,25 @@ struct o_course {
 	char *bimodal, *gshare, *chooser;	/* NntT, NntT, BbgG */
 	bool *outcome;				/* of all conditional branches so far */
 	size_t n, cap;
-	unsigned k, h;
+	unsigned k, h, kb, kc;		/* log2 of gshare's, bimodal's and the chooser's entries */
 };
 
-static __attribute__((unused)) struct o_course *o_course_new(unsigned k, unsigned h)
+/* @kb, @kc 0: @k. */
+static __attribute__((unused)) struct o_course *o_course_new(unsigned k, unsigned h, unsigned kb,
+							     unsigned kc)
 {
 	struct o_course *o = calloc(1, sizeof *o);
-	size_t size = 1u << k;
 
 	o->k = k;
 	o->h = h;
-	o->bimodal = malloc(size);
-	o->gshare = malloc(size);
-	o->chooser = malloc(size);
-	memset(o->bimodal, 'N', size);
-	memset(o->gshare, 'N', size);
-	memset(o->chooser, 'B', size);
+	o->kb = kb ? kb : k;
+	o->kc = kc ? kc : k;
+	o->bimodal = malloc(1u << o->kb);
+	o->gshare = malloc(1u << k);
+	o->chooser = malloc(1u << o->kc);
+	memset(o->bimodal, 'N', 1u << o->kb);
+	memset(o->gshare, 'N', 1u << k);
+	memset(o->chooser, 'B', 1u << o->kc);
 	return o;
 }
 
@@ -61,18 +64,18 @@ static char o_move(const char *states, char now, bool right)
 static __attribute__((unused)) bool o_course_branch(struct o_course *o, char which, uint64_t pc,
 						    bool taken)
 {
-	uint64_t size = 1ull << o->k, history = 0, b = pc % size, g;
+	uint64_t history = 0, b = pc % (1ull << o->kb), c = pc % (1ull << o->kc), g;
 	bool pb, pg, p;
 
 	for (unsigned j = 0; j < o->h && j < o->n; j++)
 		history += (uint64_t)o->outcome[o->n - 1 - j] << j;
-	g = (pc ^ history) % size;
+	g = (pc ^ history) % (1ull << o->k);
 	pb = o->bimodal[b] == 't' || o->bimodal[b] == 'T';
 	pg = o->gshare[g] == 't' || o->gshare[g] == 'T';
 	p = which == 'b' ? pb : which == 'g' ? pg
-		: o->chooser[b] == 'B' || o->chooser[b] == 'b' ? pb : pg;
+		: o->chooser[c] == 'B' || o->chooser[c] == 'b' ? pb : pg;
 	if (pb != pg)
-		o->chooser[b] = o_move("BbgG", o->chooser[b], pg == taken);
+		o->chooser[c] = o_move("BbgG", o->chooser[c], pg == taken);
 	o->bimodal[b] = o_move("NntT", o->bimodal[b], taken);
 	o->gshare[g] = o_move("NntT", o->gshare[g], taken);
 	if (o->n == o->cap)

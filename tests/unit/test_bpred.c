@@ -30,10 +30,10 @@ static size_t branches(struct pm_br *b, size_t n, uint64_t seed)
 
 
 /* Run @name over @b in uneven pieces; 1 where it was wrong. */
-static uint8_t *fast(const char *name, uint64_t a0, uint64_t a1, const struct pm_br *b, size_t n)
+static uint8_t *fast4(const char *name, const uint64_t v[4], const struct pm_br *b, size_t n)
 {
 	const struct pm_bp_ops *ops = pm_bp_find(name);
-	struct pm_bp_args a = { { a0, a1 }, 2 };
+	struct pm_bp_args a = { { v[0], v[1], v[2], v[3] }, 4 };
 	uint8_t *miss = malloc(n);
 	void *p = ops->create(&a);
 
@@ -43,6 +43,11 @@ static uint8_t *fast(const char *name, uint64_t a0, uint64_t a1, const struct pm
 	}
 	ops->destroy(p);
 	return miss;
+}
+
+static uint8_t *fast(const char *name, uint64_t a0, uint64_t a1, const struct pm_br *b, size_t n)
+{
+	return fast4(name, (const uint64_t []){ a0, a1, 0, 0 }, b, n);
 }
 
 static void same(const char *what, const uint8_t *miss, size_t i, bool wrong)
@@ -55,18 +60,20 @@ static void same(const char *what, const uint8_t *miss, size_t i, bool wrong)
 
 static void test_course_on(uint64_t seed)
 {
-	static const struct { const char *name; char which; unsigned k, h; } p[] = {
+	static const struct { const char *name; char which; unsigned k, h, kb, kc; } p[] = {
 		{ "bimodal", 'b', 5, 0 }, { "bimodal", 'b', 14, 0 }, { "gshare", 'g', 4, 4 },
 		{ "gshare", 'g', 12, 9 }, { "gshare", 'g', 10, 20 }, { "tournament", 't', 3, 3 },
-		{ "tournament", 't', 12, 10 },
+		{ "tournament", 't', 12, 10 }, { "tournament", 't', 4, 4, 3, 3 },
+		{ "tournament", 't', 6, 9, 11, 2 },
 	};
 	size_t n = nbranches(200000);
 	struct pm_br *b = malloc(n * sizeof *b);
 
 	n = branches(b, n, seed);
 	for (size_t i = 0; i < NR(p); i++) {
-		uint8_t *miss = fast(p[i].name, p[i].k, p[i].h, b, n);
-		struct o_course *o = o_course_new(p[i].k, p[i].h);
+		const uint64_t v[4] = { p[i].k, p[i].h, p[i].kb, p[i].kc };
+		uint8_t *miss = fast4(p[i].name, v, b, n);
+		struct o_course *o = o_course_new(p[i].k, p[i].h, p[i].kb, p[i].kc);
 
 		for (size_t j = 0; j < n; j++) {
 			bool taken = b[j].flags & PM_BR_TAKEN;
