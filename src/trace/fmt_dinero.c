@@ -8,7 +8,8 @@
  *
  * A misc reference is a read whose private value is MISC; copy-back and invalidate are orders to
  * the cache (PM_REF_COPYBACK, PM_REF_INVAL), with PM_REF_ALL for size 0: the whole cache.
- * din has no sizes: every reference counts as 4 bytes, as in Dinero IV. */
+ * din has no sizes: every reference counts as 4 bytes, as in Dinero IV, which also takes the last
+ * two bits from its addresses: din:words does. */
 #include <stdlib.h>
 
 #include "trace/text.h"
@@ -26,17 +27,19 @@ struct dinero_reader {
 	struct pm_stream stream;
 	uint64_t insns;
 	enum dinero_kind kind;
-	bool started;
+	bool started, words;
 };
 
 static void *dinero_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 			 struct pm_err *err, enum dinero_kind kind)
 {
 	struct dinero_reader *r;
+	char buf[16];
 
-	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
+	if (pm_fmt_options_check(o->options, kind == DIN ? "words" : "", err) != PM_OK)
 		return NULL;
 	r = pm_alloc(sizeof *r);
+	r->words = pm_fmt_option(o->options, "words", buf, sizeof buf);
 	pm_lines_init(&r->l, in);
 	r->w.in = in;
 	r->kind = kind;
@@ -121,7 +124,7 @@ static enum pm_status dinero_text(struct dinero_reader *r, struct pm_err *err)
 						    "size 0 means the whole cache: only c "
 						    "and v may have it");
 		}
-		add_ref(r, (unsigned)label, addr, size);
+		add_ref(r, (unsigned)label, r->words ? addr & ~3ull : addr, size);
 	}
 	return PM_OK;
 }
@@ -373,6 +376,8 @@ static const struct pm_writer_ops bin_write = {
 const struct pm_format pm_fmt_din = {
 	.name = "din", .about = "traditional input of Dinero: label and address",
 	.plural = "din traces", .suffixes = ".din",
+	.options = "words  to read: addresses are those of words, whatever their last two bits; as "
+		   "Dinero IV does",
 	.has = PM_HAS_INSNS | PM_HAS_REFS, .needs = PM_HAS_REFS,
 	.probe = din_probe, .read = &din_read, .write = &din_write,
 };

@@ -218,3 +218,15 @@ $ printf 'I  00001000,4\n S 00002004,4\nI  00001004,4\n L 00003004,4\n L 0000301
 > 00002000 0f D_WRITE
 > 00003000 00 D_READ
 > 00001100 00 I_FETCH
+# Dinero IV reads words of a din trace: the addresses without their last two bits
+$ printf '2 1001 x\n0 2003\n1 2ffe\n5 1003\n' >w.din; pugmark convert -q -f din:words -t xdin w.din - 2>&1; pugmark convert -q -t xdin w.din - | awk '{ print $2 }'; pugmark info -f xdin:words w.din
+> i 1000 4
+> r 2000 4
+> w 2ffc 4
+> v 1000 4
+> 1001
+> 2003
+> 2ffe
+> 1003
+! pugmark: unknown format option 'words', expected none
+? 2
