@@ -4,10 +4,10 @@
  * Nothing that happens below changes what is above then, so the levels take turns: what leaves one
  * is kept, and the next one takes it at the end of the batch. Where its set is can be fetched ahead
  * of its use. */
-#include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cache_refs.h"
 #include "analyse/cache_set.h"
 
 #define AHEAD	8		/* requests between fetching a set and using it */
@@ -16,93 +16,6 @@ bool pm_cache_plain_level(const struct pm_level_conf *lc)
 {
 	return lc->policy == PM_LRU && lc->wb && lc->wa && lc->incl == PM_NINE && !lc->sub &&
 	       !lc->victim && !lc->wbuf && !lc->prefetch && !lc->three_c;
-}
-
-/* ---- a set ---------------------------------------------------------------------------------- */
-
-/* Ways of a set of 8 that hold @want, whatever their LINE_DIRTY: bit 2 * way. Ways are 64 bits and
- * SSE2 compares 32, so both halves have to be equal. */
-static inline unsigned find_8(const uint64_t *set, uint64_t want)
-{
-	const __m128i *v = (const __m128i *)set, k = _mm_set1_epi64x((long long)want),
-		      m = _mm_set1_epi64x(~(long long)LINE_DIRTY);
-	__m128i a = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v), m), k),
-		b = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 1), m), k),
-		c = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 2), m), k),
-		d = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 3), m), k);
-	unsigned half = (unsigned)_mm_movemask_epi8(
-		_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d)));
-
-	return half & half >> 1 & 0x5555;
-}
-
-/* What was at @way comes first, as @e; what was before it moves back by one. Without a branch. */
-static inline void first_8(uint64_t *set, unsigned way, uint64_t e)
-{
-	static const int64_t moves[16] __attribute__((aligned(16))) = {
-		-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0
-	};
-	__m128i *v = (__m128i *)set;
-	const int64_t *m = moves + 7 - way;	/* m[k]: does way k take the one before it? */
-	__m128i old[4], before[4];
-
-	for (int k = 0; k < 4; k++)
-		old[k] = _mm_load_si128(v + k);
-	before[0] = _mm_unpacklo_epi64(_mm_set1_epi64x((long long)e), old[0]);
-	for (int k = 1; k < 4; k++)		/* the second of one pair, the first of the next */
-		before[k] = _mm_castpd_si128(_mm_shuffle_pd(_mm_castsi128_pd(old[k - 1]),
-							    _mm_castsi128_pd(old[k]), 1));
-	for (int k = 0; k < 4; k++) {
-		__m128i x = _mm_loadu_si128((const __m128i *)(m + 2 * k));
-
-		_mm_store_si128(v + k, _mm_or_si128(_mm_and_si128(x, before[k]),
-						    _mm_andnot_si128(x, old[k])));
-	}
-}
-
-static inline void move_first(uint64_t *set, unsigned ways, unsigned way, uint64_t e)
-{
-	if (ways == 8) {
-		first_8(set, way, e);
-	} else if (ways == 16 && way < 8) {
-		first_8(set, way, e);
-	} else if (ways == 16) {
-		first_8(set + 8, way - 8, set[7]);
-		first_8(set, 7, e);
-	} else {
-		for (; way > 0; way--)
-			set[way] = set[way - 1];
-		set[0] = e;
-	}
-}
-
-/* Look @line up and make it the first of its set, dirty as well if @dirty says so. */
-static inline __attribute__((always_inline)) bool
-find_first(uint64_t *set, unsigned ways, uint64_t line, uint64_t dirty)
-{
-	const uint64_t want = line | LINE_VALID;
-	unsigned way = 1;
-
-	if ((set[0] & ~(uint64_t)LINE_DIRTY) == want) {
-		set[0] |= dirty;
-		return true;
-	}
-	if (ways == 8 || ways == 16) {	/* where else it is nobody can predict either */
-		unsigned m = find_8(set, want);
-
-		if (ways == 16)
-			m |= find_8(set + 8, want) << 16;
-		if (!m)
-			return false;
-		way = __builtin_ctz(m) / 2;
-	} else {
-		while (way < ways && (set[way] & ~(uint64_t)LINE_DIRTY) != want)
-			way++;
-		if (way >= ways)
-			return false;
-	}
-	move_first(set, ways, way, set[way] | dirty);
-	return true;
 }
 
 /* ---- an access ------------------------------------------------------------------------------ */
@@ -249,69 +162,36 @@ void pm_cache_take_turns(struct pm_cache *c)
 
 /* ---- references ----------------------------------------------------------------------------- */
 
-/* What of a level each reference needs. A copy of one's own stays in registers: a set that is
- * written to could be anything that is not. */
-struct plain_side { uint64_t *tag, line_mask, set_mask; unsigned shift, ways; };
-
-static struct plain_side side_of(const struct cache_level *l)
+static uint64_t key_of(void *cache, const struct pm_event *e)
 {
-	if (!l)
-		return (struct plain_side){ 0 };
-	return (struct plain_side){ l->tag, l->line_mask, l->set_mask, l->line_shift, l->ways };
+	return pm_cache_key(cache, e->addr);
 }
 
-/* A reference to several lines. A read-modify-write is a read of all, then a write of all. */
-static __attribute__((noinline)) void ref_lines(struct pm_cache *c, struct cache_level *l,
-						const struct pm_event *e, uint64_t line,
-						uint64_t last, unsigned cls)
+static void miss_first(void *cache, bool fetch, uint64_t *set, uint64_t line, enum pm_cache_op op,
+		       unsigned cls)
 {
-	const bool fetch = e->kind == PM_EV_INSN || e->kind == PM_EV_LINE;
+	struct pm_cache *c = cache;
 
-	for (unsigned k = PM_OP_FETCH; k <= PM_OP_WRITE; k++) {
-		const enum pm_cache_op op = c->conf.tlb && k == PM_OP_WRITE ? PM_OP_READ : k;
-
-		if (fetch ? k != PM_OP_FETCH
-			  : k == PM_OP_FETCH ||
-			    e->kind == (k == PM_OP_READ ? PM_EV_WRITE : PM_EV_READ))
-			continue;
-		for (uint64_t at = line; at - line <= last - line; at += l->conf->line)
-			access_line(c, l, at, 0, op, cls);
-	}
+	miss(c, fetch ? c->first_i : c->first_d, set, line, 0, op, cls);
 }
 
-/* True: it is counted already (it crossed lines). The caller counts the others. What misses within
- * a read-modify-write is its read. */
-static inline __attribute__((always_inline)) bool
-ref(struct pm_cache *c, struct cache_level *l, const struct plain_side s, const struct pm_event *e,
-    uint64_t key, enum pm_cache_op op, uint64_t dirty, unsigned cls)
+static void access_first(void *cache, uint64_t line, enum pm_cache_op op, unsigned cls)
 {
-	const uint64_t last = (key + (e->size ? e->size - 1 : 0)) & s.line_mask,
-		       line = key & s.line_mask;
-	uint64_t *set = s.tag + (line >> s.shift & s.set_mask) * s.ways;
+	struct pm_cache *c = cache;
 
-	if (__builtin_expect(line != last, 0)) {
-		ref_lines(c, l, e, line, last, cls);
-		return true;
-	}
-	if (__builtin_expect(!find_first(set, s.ways, line, dirty), 0)) {
-		miss(c, l, set, line, 0, op, cls);
-		set[0] |= dirty;
-	}
-	return false;
+	access_line(c, op == PM_OP_FETCH ? c->first_i : c->first_d, line, 0, op, cls);
 }
 
-/* Dinero's copy-back and invalidate; and what goes past all caches. */
-static __attribute__((noinline)) void odd_event(struct pm_cache *c, const struct pm_event *e,
-						uint64_t key)
+/* Dinero's copy-back and invalidate. */
+static bool maintain_event(void *cache, const struct pm_event *e, uint64_t key)
 {
-	if (e->flags & PM_REF_UNCACHED)
-		return;
+	struct pm_cache *c = cache;
+
 	maintain(c, key, e->flags, 0, c->own);
+	return true;
 }
 
-struct plain_counts { uint64_t insns, fetches, crossed, data[2][2], counted[2][2]; bool other; };
-
-static void add_counts(struct pm_cache *c, const struct plain_counts *n)
+static void add_counts(struct pm_cache *c, const struct ref_counts *n)
 {
 	struct cache_level *li = c->first_i, *ld = c->first_d;
 
@@ -329,57 +209,21 @@ static void add_counts(struct pm_cache *c, const struct plain_counts *n)
 	}
 }
 
-/* HOT: once per event. An instruction is usually in the line that was fetched last, which is the
- * first of its set still, unless data have come into the same cache meanwhile. Whether a reference
- * reads or writes nobody can predict: no branch depends on it. */
+static struct ref_side side_of(const struct cache_level *l)
+{
+	if (!l)
+		return (struct ref_side){ 0 };
+	return (struct ref_side){ l->tag, l->line_mask, l->set_mask, l->line_shift, l->ways };
+}
+
 static void run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n)
 {
-	struct cache_level *const li = c->first_i, *const ld = c->first_d;
-	const struct plain_side si = side_of(li), sd = side_of(ld);
-	const uint64_t seg0 = c->segment0, dirty = c->conf.tlb ? 0 : LINE_DIRTY;
-	const bool one = li == ld;
-	struct plain_counts k = { 0 };
-	uint64_t last = 1;		/* no line's address */
+	static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
+	struct ref_counts k = { 0 };
 
 	pm_cache_take_turns(c);
-	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
-		uint64_t key = e->addr | seg0, reads, writes;
-
-		if (__builtin_expect(e->addr >> 48 != 0, 0))
-			key = pm_cache_key(c, e->addr);
-		if (e->kind == PM_EV_INSN || e->kind == PM_EV_LINE) {
-			k.insns += e->kind == PM_EV_INSN;
-			if (!li)
-				continue;
-			k.fetches++;
-			if ((key & si.line_mask) == last &&
-			    ((key + e->size - 1) & si.line_mask) == last)
-				continue;
-			k.crossed += ref(c, li, si, e, key, PM_OP_FETCH, 0, 0);
-			last = (key + (e->size ? e->size - 1 : 0)) & si.line_mask;
-		} else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY) {
-			const unsigned cls = (e->flags & PM_REF_STACK) != 0;
-
-			k.other |= !ld;
-			last = one ? 1 : last;
-			if (__builtin_expect(!ld || e->flags & (PM_REF_COPYBACK | PM_REF_INVAL |
-								PM_REF_UNCACHED), 0)) {
-				if (ld)
-					odd_event(c, e, key);
-				last = 1;
-				continue;
-			}
-			reads = e->kind != PM_EV_WRITE;
-			writes = e->kind != PM_EV_READ;
-			k.data[0][cls] += reads;
-			k.data[1][cls] += writes;
-			if (ref(c, ld, sd, e, key, reads | !dirty ? PM_OP_READ : PM_OP_WRITE,
-				writes ? dirty : 0, cls)) {
-				k.counted[0][cls] += reads;
-				k.counted[1][cls] += writes;
-			}
-		}
-	}
+	cache_run_refs(&calls, c, side_of(c->first_i), side_of(c->first_d), c->segment0,
+		       c->conf.tlb, ev, n, &k);
 	add_counts(c, &k);
 	pm_cache_drain(c, 0, c->own);
 }

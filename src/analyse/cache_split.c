@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cache_refs.h"
 #include "analyse/cold_level.h"
 #include "analyse/split.h"
 
@@ -20,7 +21,8 @@ struct cache_part {
 	struct cold_level *li, *ld;	/* NULL: such references are not simulated */
 	struct cache_out out, next;	/* what left the stage, uncertain; and certain */
 	uint64_t insns, refs[3][2];
-	bool other;
+	bool other, refused;		/* refused: something that has to be done in order */
+	uint64_t space;
 	struct pm_map segment;		/* as pm_cache.segment, as far as this thread knows */
 };
 
@@ -77,77 +79,73 @@ static uint64_t segment(struct cache_part *p, uint64_t space, uint64_t high)
 	return *v;
 }
 
-static inline void ref(struct cache_part *p, struct cold_level *l, uint64_t key, uint32_t size,
-		       enum pm_cache_op op, unsigned cls)
+static uint64_t key_of(void *part, const struct pm_event *e)
 {
-	const uint64_t last = (key + (size ? size - 1 : 0)) & l->line_mask;
-	uint64_t line = key & l->line_mask;
+	struct cache_part *p = part;
 
-	for (;; line += l->line) {
-		uint64_t e = l->way[(line >> l->line_shift & l->set_mask) * l->ways];
+	return (e->addr & 0xffffffffffff) | segment(p, p->space, e->addr >> 48);
+}
 
-		/* first of its set already, and dirty if it is to be */
-		if (op == PM_OP_WRITE ? e == (line | LINE_VALID | LINE_DIRTY)
-				      : ((e ^ line) & ~(uint64_t)LINE_FLAGS) == 0 &&
-						(e & LINE_VALID))
-			l->st.access[op][cls]++;
-		else
-			cold_access(l, line, 0, op, cls, &p->out);
-		if (line == last)
-			return;
+static void miss_first(void *part, bool fetch, uint64_t *set, uint64_t line, enum pm_cache_op op,
+		       unsigned cls)
+{
+	struct cache_part *p = part;
+
+	cold_miss(fetch ? p->li : p->ld, set, line, 0, op, cls, &p->out);
+}
+
+static void access_first(void *part, uint64_t line, enum pm_cache_op op, unsigned cls)
+{
+	struct cache_part *p = part;
+
+	cold_access(op == PM_OP_FETCH ? p->li : p->ld, line, 0, op, cls, &p->out);
+}
+
+static bool maintain_event(void *part, const struct pm_event *e, uint64_t key)
+{
+	((struct cache_part *)part)->refused = true;
+	return false;
+}
+
+static struct ref_side side_of(const struct cold_level *l)
+{
+	if (!l)
+		return (struct ref_side){ 0 };
+	return (struct ref_side){ l->way, l->line_mask, l->set_mask, l->line_shift, l->ways };
+}
+
+static void add_counts(struct cache_part *p, const struct ref_counts *n)
+{
+	const bool tlb = p->w->c->conf.tlb;
+
+	p->insns += n->insns;
+	p->other |= n->other;
+	p->refs[PM_OP_FETCH][0] += n->fetches;
+	if (p->li)
+		p->li->st.access[PM_OP_FETCH][0] += n->fetches - n->crossed;
+	for (unsigned k = 0; k < 4 && p->ld; k++) {
+		const unsigned write = k / 2, cls = k % 2;
+
+		p->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += n->data[write][cls];
+		p->ld->st.access[write && !tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
+			n->data[write][cls] - n->counted[write][cls];
 	}
 }
 
-/* HOT: once per event. */
 static enum pm_status consume(void *part, const struct pm_batch *b, struct pm_err *err)
 {
+	static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
 	struct cache_part *p = part;
-	const uint64_t space = b->stream->space, seg0 = segment(p, space, 0);
-	const enum pm_cache_op write = p->w->c->conf.tlb ? PM_OP_READ : PM_OP_WRITE;
-	struct cold_level *const li = p->li, *const ld = p->ld;
-	uint64_t last = 1;		/* line of the last fetch: it is first of its set still */
+	struct ref_counts k;
 
+	p->space = b->stream->space;
+	cache_run_refs(&calls, p, side_of(p->li), side_of(p->ld), segment(p, p->space, 0),
+		       p->w->c->conf.tlb, b->ev, b->n, &k);
+	add_counts(p, &k);
 	if (p->segment.n > 65535)
 		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
 					 "treats all as one");
-	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
-		const bool fetch = e->kind == PM_EV_INSN || e->kind == PM_EV_LINE;
-		const unsigned cls = (e->flags & PM_REF_STACK) != 0;
-		uint64_t key = e->addr | seg0;
-
-		p->insns += e->kind == PM_EV_INSN;
-		if (!fetch && (e->kind < PM_EV_READ || e->kind > PM_EV_MODIFY))
-			continue;
-		if (e->addr >> 48)
-			key = (e->addr & 0xffffffffffff) | segment(p, space, e->addr >> 48);
-		if (fetch && li) {
-			uint64_t line = key & li->line_mask;
-
-			p->refs[PM_OP_FETCH][0]++;
-			if (line == last && ((key + e->size - 1) & li->line_mask) == line) {
-				li->st.access[PM_OP_FETCH][0]++;
-				continue;
-			}
-			ref(p, li, key, e->size, PM_OP_FETCH, 0);
-			last = (key + (e->size ? e->size - 1 : 0)) & li->line_mask;
-		} else if (!fetch && ld) {
-			if (e->flags & (PM_REF_COPYBACK | PM_REF_INVAL))
-				return PM_END;
-			if (e->flags & PM_REF_UNCACHED)
-				continue;
-			last = li == ld ? 1 : last;
-			if (e->kind != PM_EV_WRITE) {
-				p->refs[PM_OP_READ][cls]++;
-				ref(p, ld, key, e->size, PM_OP_READ, cls);
-			}
-			if (e->kind != PM_EV_READ) {
-				p->refs[PM_OP_WRITE][cls]++;
-				ref(p, ld, key, e->size, write, cls);
-			}
-		}
-		p->other |= !fetch && !ld;
-	}
-	return PM_OK;
+	return p->refused ? PM_END : PM_OK;
 }
 
 /* Levels of a stage: *n of them from the index returned on. */

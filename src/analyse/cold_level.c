@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cache_refs.h"
 #include "analyse/cold_level.h"
 #include "base/check.h"
 
-/* In a cold set: clean as far as the part knows, and its first use was uncertain. In a known one:
+/* In a cold set: its first use was uncertain; if it is not LINE_DIRTY it may have been before. In a
+ * known one:
  * the part has used it, so it is not there any more, but in the cold set. */
 #define LINE_HEIR	4u
 #define LINE_TAKEN	4u
@@ -15,7 +17,7 @@ void cold_init(struct cold_level *l, const struct pm_level_conf *lc, bool data)
 	uint64_t lines = lc->size / lc->line;
 
 	*l = (struct cold_level){
-		.way = pm_alloc(lines * sizeof *l->way), .line = lc->line, .ways = lc->ways,
+		.way = pm_alloc_lines(lines * sizeof *l->way), .line = lc->line, .ways = lc->ways,
 		.line_mask = ~(uint64_t)(lc->line - 1), .line_shift = __builtin_ctz(lc->line),
 		.set_mask = lines / lc->ways - 1, .side = data ? COLD_DATA : 0,
 	};
@@ -44,28 +46,13 @@ static enum pm_cache_op fetch_op(enum pm_cache_op op)
 	return op == PM_OP_FETCH || op == PM_OP_PREFETCH ? op : PM_OP_READ;
 }
 
-/* HOT: once per access of the level. */
-void cold_access(struct cold_level *l, uint64_t addr, uint32_t size, enum pm_cache_op op,
-		 unsigned cls, struct cache_out *out)
+void cold_miss(struct cold_level *l, uint64_t *set, uint64_t line, uint32_t size,
+	       enum pm_cache_op op, unsigned cls, struct cache_out *out)
 {
 	const bool write = op == PM_OP_WRITE || op == PM_OP_BACK;
-	const uint64_t line = addr & l->line_mask;
 	const uint32_t bytes = op == PM_OP_BACK && size == l->line ? 0 : l->line;
-	uint64_t *set = l->way + set_at(l, line), last;
-	unsigned w = 0;
+	const uint64_t last = set[l->ways - 1];
 
-	l->st.access[op][cls]++;
-	while (w < l->ways && (set[w] & ~(uint64_t)LINE_FLAGS) != line)
-		w++;
-	if (w < l->ways && (set[w] & LINE_VALID)) {
-		uint64_t e = set[w];
-
-		for (; w > 0; w--)
-			set[w] = set[w - 1];
-		set[0] = write ? (e & ~(uint64_t)LINE_HEIR) | LINE_DIRTY : e;
-		return;
-	}
-	last = set[l->ways - 1];
 	if (!(last & LINE_VALID)) {
 		cache_out_add(out, op | COLD_TOUCH | l->side, line, bytes, cls);
 	} else {
@@ -83,8 +70,21 @@ void cold_access(struct cold_level *l, uint64_t addr, uint32_t size, enum pm_cac
 							     : PM_OP_BACK | COLD_BACK | l->side,
 				      last & ~(uint64_t)LINE_FLAGS, l->line, 0);
 	}
-	memmove(set + 1, set, (l->ways - 1) * sizeof *set);
-	set[0] = line | LINE_VALID | (write ? LINE_DIRTY : last & LINE_VALID ? 0 : LINE_HEIR);
+	move_first(set, l->ways, l->ways - 1,
+		   line | LINE_VALID | (write ? LINE_DIRTY : last & LINE_VALID ? 0 : LINE_HEIR));
+}
+
+/* HOT: once per access of the level. */
+void cold_access(struct cold_level *l, uint64_t addr, uint32_t size, enum pm_cache_op op,
+		 unsigned cls, struct cache_out *out)
+{
+	const bool write = op == PM_OP_WRITE || op == PM_OP_BACK;
+	const uint64_t line = addr & l->line_mask;
+	uint64_t *set = l->way + set_at(l, line);
+
+	l->st.access[op][cls]++;
+	if (!find_first(set, l->ways, line, write ? LINE_DIRTY : 0))
+		cold_miss(l, set, line, size, op, cls, out);
 }
 
 /* The part has used @line before: was it dirty when the part began? */
@@ -153,10 +153,10 @@ void cold_settle(struct cold_level *l, struct known_level *k)
 		while (n < l->ways && (set[n] & LINE_VALID)) {
 			uint64_t line = set[n] & ~(uint64_t)LINE_FLAGS;
 
-			if (set[n] & LINE_HEIR)
-				set[n] = line | LINE_VALID |
-					 (inherits(l, k, line) ? LINE_DIRTY : 0);
-			n++;
+			if ((set[n] & (LINE_HEIR | LINE_DIRTY)) == LINE_HEIR &&
+			    inherits(l, k, line))
+				set[n] |= LINE_DIRTY;
+			set[n++] &= ~(uint64_t)LINE_HEIR;
 		}
 		for (unsigned w = 0; w < l->ways && n < l->ways; w++)
 			if ((old[w] & LINE_VALID) && !(old[w] & LINE_TAKEN))

@@ -41,6 +41,9 @@ void cold_begin(struct cold_level *l);		/* another part; counters stay */
 /* Within one line. What leaves goes to @out, certain or not. */
 void cold_access(struct cold_level *l, uint64_t addr, uint32_t size, enum pm_cache_op op,
 		 unsigned cls, struct cache_out *out);
+/* The part of it that follows when @line is not in @set; the access is counted already. */
+void cold_miss(struct cold_level *l, uint64_t *set, uint64_t line, uint32_t size,
+	       enum pm_cache_op op, unsigned cls, struct cache_out *out);
 /* What becomes of an uncertain request, given what was in the level before: into @out. The part's
  * requests in their order. */
 void cold_resolve(struct cold_level *l, struct known_level *k, const struct cache_request *r,

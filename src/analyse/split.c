@@ -15,7 +15,8 @@
 
 #define SLICE_LEAST	1000000u	/* instructions: what is uncertain costs little then */
 #define SLICE_MOST	8000000u	/* ... and what leaves a level fits into memory */
-#define SLICES		4		/* for each thread, if there is enough */
+#define SLICES		16		/* for each thread, if there is enough: the last ones end at
+					 * about the same time then */
 
 struct splitter {
 	const char *path;
@@ -23,7 +24,7 @@ struct splitter {
 	size_t nsplit;
 	unsigned threads;
 	uint64_t *place;		/* where slices begin */
-	size_t nslice;
+	size_t nslice, next;		/* next: nobody has begun it */
 	pthread_mutex_t lock;
 	pthread_cond_t turned;
 	uint64_t (*turn)[16];		/* by split and stage: the slice that may join */
@@ -35,7 +36,6 @@ struct splitter {
 struct split_thread {
 	struct splitter *s;
 	pthread_t thread;
-	unsigned number;
 	void **part;
 };
 
@@ -163,7 +163,11 @@ static void *run(void *arg)
 		stop(s, NULL, &err);
 		return NULL;
 	}
-	for (size_t slice = t->number; slice < s->nslice; slice += s->threads) {
+	for (;;) {
+		size_t slice = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED);
+
+		if (slice >= s->nslice)
+			break;
 		for (size_t i = 0; i < s->nsplit; i++)
 			s->split[i].ops->begin(t->part[i]);
 		if (read_slice(t, &src, slice, &err) != PM_OK) {
@@ -220,7 +224,7 @@ static enum pm_status cut_trace(struct splitter *s, struct pm_err *err)
 static void start_all(struct splitter *s, struct split_thread *t)
 {
 	for (unsigned k = 0; k < s->threads; k++) {
-		t[k] = (struct split_thread){ .s = s, .number = k };
+		t[k] = (struct split_thread){ .s = s };
 		t[k].part = pm_alloc(s->nsplit * sizeof(void *));
 		for (size_t i = 0; i < s->nsplit; i++)
 			t[k].part[i] = s->split[i].ops->part_new(s->split[i].whole);

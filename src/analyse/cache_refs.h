@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* cache_refs.h - events to accesses of first levels that are lru, wb, wa and nothing else, and a
+ * set of such a level; inline, for cache_plain.c, cold_level.c and cache_split.c
+ *
+ * A set lists its lines newest first; LINE_DIRTY and the flag above it do not matter for where a
+ * line is. Sets of 8 and 16 ways are at multiples of 16 bytes. */
+#ifndef PM_ANALYSE_CACHE_REFS_H
+#define PM_ANALYSE_CACHE_REFS_H
+
+#include <emmintrin.h>
+
+#include "analyse/cache_state.h"
+
+#define REF_FLAGS	(LINE_FLAGS & ~LINE_VALID)
+#define REF_INLINE	static inline __attribute__((always_inline))
+
+/* ---- a set ---------------------------------------------------------------------------------- */
+
+/* Ways of a set of 8 that hold @want, whatever its flags: bit 2 * way. Ways are 64 bits and
+ * SSE2 compares 32, so both halves have to be equal. */
+static inline unsigned find_8(const uint64_t *set, uint64_t want)
+{
+	const __m128i *v = (const __m128i *)set, k = _mm_set1_epi64x((long long)want),
+		      m = _mm_set1_epi64x(~(long long)REF_FLAGS);
+	__m128i a = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v), m), k),
+		b = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 1), m), k),
+		c = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 2), m), k),
+		d = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 3), m), k);
+	unsigned half = (unsigned)_mm_movemask_epi8(
+		_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d)));
+
+	return half & half >> 1 & 0x5555;
+}
+
+/* What was at @way comes first, as @e; what was before it moves back by one. Without a branch. */
+static inline void first_8(uint64_t *set, unsigned way, uint64_t e)
+{
+	static const int64_t moves[16] __attribute__((aligned(16))) = {
+		-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0
+	};
+	__m128i *v = (__m128i *)set;
+	const int64_t *m = moves + 7 - way;	/* m[k]: does way k take the one before it? */
+	__m128i old[4], before[4];
+
+	for (int k = 0; k < 4; k++)
+		old[k] = _mm_load_si128(v + k);
+	before[0] = _mm_unpacklo_epi64(_mm_set1_epi64x((long long)e), old[0]);
+	for (int k = 1; k < 4; k++)		/* the second of one pair, the first of the next */
+		before[k] = _mm_castpd_si128(_mm_shuffle_pd(_mm_castsi128_pd(old[k - 1]),
+							    _mm_castsi128_pd(old[k]), 1));
+	for (int k = 0; k < 4; k++) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(m + 2 * k));
+
+		_mm_store_si128(v + k, _mm_or_si128(_mm_and_si128(x, before[k]),
+						    _mm_andnot_si128(x, old[k])));
+	}
+}
+
+static inline void move_first(uint64_t *set, unsigned ways, unsigned way, uint64_t e)
+{
+	if (ways == 8) {
+		first_8(set, way, e);
+	} else if (ways == 16 && way < 8) {
+		first_8(set, way, e);
+	} else if (ways == 16) {
+		first_8(set + 8, way - 8, set[7]);
+		first_8(set, 7, e);
+	} else {
+		for (; way > 0; way--)
+			set[way] = set[way - 1];
+		set[0] = e;
+	}
+}
+
+/* Look @line up and make it the first of its set, dirty as well if @dirty says so. */
+static inline __attribute__((always_inline)) bool
+find_first(uint64_t *set, unsigned ways, uint64_t line, uint64_t dirty)
+{
+	const uint64_t want = line | LINE_VALID;
+	unsigned way = 1;
+
+	if ((set[0] & ~(uint64_t)REF_FLAGS) == want) {
+		set[0] |= dirty;
+		return true;
+	}
+	if (ways == 8 || ways == 16) {	/* where else it is nobody can predict either */
+		unsigned m = find_8(set, want);
+
+		if (ways == 16)
+			m |= find_8(set + 8, want) << 16;
+		if (!m)
+			return false;
+		way = __builtin_ctz(m) / 2;
+	} else {
+		while (way < ways && (set[way] & ~(uint64_t)REF_FLAGS) != want)
+			way++;
+		if (way >= ways)
+			return false;
+	}
+	move_first(set, ways, way, set[way] | dirty);
+	return true;
+}
+
+/* ---- references ----------------------------------------------------------------------------- */
+
+/* What of a level each reference needs. A copy of one's own stays in registers: a set that is
+ * written to could be anything that is not. */
+struct ref_side { uint64_t *tag, line_mask, set_mask; unsigned shift, ways; };
+
+/* What the loop does not do itself; it is inlined with these. */
+struct ref_calls {
+	uint64_t (*key)(void *ctx, const struct pm_event *e);	/* of an address with high bits */
+	/* Enter @line, which is not in @set. The loop has not counted the miss, but the access. */
+	void (*miss)(void *ctx, bool fetch, uint64_t *set, uint64_t line, enum pm_cache_op op,
+		     unsigned cls);
+	/* All of it, of a reference that crosses lines. */
+	void (*access)(void *ctx, uint64_t line, enum pm_cache_op op, unsigned cls);
+	/* PM_REF_COPYBACK, PM_REF_INVAL. False: the loop ends. */
+	bool (*maintain)(void *ctx, const struct pm_event *e, uint64_t key);
+};
+
+/* References; of them, those counted by access(). data: read and written, by class. */
+struct ref_counts { uint64_t insns, fetches, crossed, data[2][2], counted[2][2]; bool other; };
+
+/* A reference to several lines. A read-modify-write is a read of all, then a write of all. */
+REF_INLINE void ref_lines(const struct ref_calls *calls, void *ctx, const struct pm_event *e,
+			  uint64_t line, uint64_t last, uint64_t step, bool tlb, unsigned cls)
+{
+	const bool fetch = e->kind == PM_EV_INSN || e->kind == PM_EV_LINE;
+
+	for (unsigned k = PM_OP_FETCH; k <= PM_OP_WRITE; k++) {
+		if (fetch ? k != PM_OP_FETCH
+			  : k == PM_OP_FETCH ||
+			    e->kind == (k == PM_OP_READ ? PM_EV_WRITE : PM_EV_READ))
+			continue;
+		for (uint64_t at = line; at - line <= last - line; at += step)
+			calls->access(ctx, at, tlb && k == PM_OP_WRITE ? PM_OP_READ : k, cls);
+	}
+}
+
+/* True: it is counted already (it crossed lines). What misses within a read-modify-write is its
+ * read. */
+REF_INLINE bool ref(const struct ref_calls *calls, void *ctx, const struct ref_side s,
+		    const struct pm_event *e, uint64_t key, bool fetch, enum pm_cache_op op,
+		    uint64_t dirty, bool tlb, unsigned cls)
+{
+	const uint64_t last = (key + (e->size ? e->size - 1 : 0)) & s.line_mask,
+		       line = key & s.line_mask;
+	uint64_t *set = s.tag + (line >> s.shift & s.set_mask) * s.ways;
+
+	if (__builtin_expect(line != last, 0)) {
+		ref_lines(calls, ctx, e, line, last, ~s.line_mask + 1, tlb, cls);
+		return true;
+	}
+	if (__builtin_expect(!find_first(set, s.ways, line, dirty), 0)) {
+		calls->miss(ctx, fetch, set, line, op, cls);
+		set[0] |= dirty;
+	}
+	return false;
+}
+
+/* HOT: once per event. An instruction is usually in the line that was fetched last, which is the
+ * first of its set still, unless data have come into the same cache meanwhile. Whether a reference
+ * reads or writes nobody can predict: no branch depends on it. A side without ways is not
+ * simulated. */
+REF_INLINE void cache_run_refs(const struct ref_calls *calls, void *ctx, const struct ref_side si,
+			       const struct ref_side sd, uint64_t seg0, bool tlb,
+			       const struct pm_event *ev, size_t n, struct ref_counts *to)
+{
+	const uint64_t dirty = tlb ? 0 : LINE_DIRTY;
+	const bool one = si.tag == sd.tag;
+	struct ref_counts k = { 0 };
+	uint64_t last = 1;		/* no line's address */
+
+	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
+		uint64_t key = e->addr | seg0, reads, writes;
+
+		if (__builtin_expect(e->addr >> 48 != 0, 0))
+			key = calls->key(ctx, e);
+		if (e->kind == PM_EV_INSN || e->kind == PM_EV_LINE) {
+			k.insns += e->kind == PM_EV_INSN;
+			if (!si.ways)
+				continue;
+			k.fetches++;
+			if ((key & si.line_mask) == last &&
+			    ((key + e->size - 1) & si.line_mask) == last)
+				continue;
+			k.crossed += ref(calls, ctx, si, e, key, true, PM_OP_FETCH, 0, tlb, 0);
+			last = (key + (e->size ? e->size - 1 : 0)) & si.line_mask;
+		} else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY) {
+			const unsigned cls = (e->flags & PM_REF_STACK) != 0;
+
+			k.other |= !sd.ways;
+			last = one ? 1 : last;
+			if (!sd.ways || e->flags & PM_REF_UNCACHED)
+				continue;
+			if (__builtin_expect(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL), 0)) {
+				last = 1;
+				if (!calls->maintain(ctx, e, key))
+					break;
+				continue;
+			}
+			reads = e->kind != PM_EV_WRITE;
+			writes = e->kind != PM_EV_READ;
+			k.data[0][cls] += reads;
+			k.data[1][cls] += writes;
+			if (ref(calls, ctx, sd, e, key, false,
+				reads | tlb ? PM_OP_READ : PM_OP_WRITE, writes ? dirty : 0, tlb,
+				cls)) {
+				k.counted[0][cls] += reads;
+				k.counted[1][cls] += writes;
+			}
+		}
+	}
+	*to = k;
+}
+
+#endif
