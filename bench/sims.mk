@@ -7,3 +7,8 @@ $(B)/bench/bench_sims: bench/bench_sims.c $(B)/libpugmark.a | $(GEN)
 .PHONY: bench-sims
 bench-sims: $(B)/bench/bench_sims	## millions of references per second and simulator
 	$(B)/bench/bench_sims
+
+.PHONY: bench-sweep
+bench-sweep: all $(B)/bench/bench_sims	## 100 configurations of caches against one, sim -j 2 against -j 1
+	@bench/inputs $(B)/bench/data
+	@bench/sweep $(CURDIR)/$(B)/pugmark $(B)/bench/bench_sims $(B)/bench/data $(ROUNDS)
