@@ -79,13 +79,28 @@ static bool fuzz_function(void *ctx, uint64_t addr)
 	return c->salt & 4 && mix(addr ^ c->salt) % 23 == 0;
 }
 
-static bool is_landing(const struct xl_unit *u, const struct xl_block *b, uint32_t to)
+/* SAFEPOINTS: does what jumps back go through there? It counts down, or saves rcx to do so. */
+static bool is_back(const struct xl_input *in, const struct xl_unit *u, uint32_t to)
+{
+	static const uint8_t save[] = { 0x65, 0x48, 0x89, 0x0c, 0x25, RT_S_TMP, 0, 0, 0 },
+		dec[] = { 0x65, 0x48, 0xff, 0x0c, 0x25, RT_UNTIL, 0, 0, 0 },
+		dec_r11[] = { 0x49, 0xff, 0xcb };
+
+	return in->logged && to + sizeof save <= u->ncode &&
+	       (!memcmp(u->code + to, save, sizeof save) || !memcmp(u->code + to, dec, sizeof dec) ||
+		!memcmp(u->code + to, dec_r11, sizeof dec_r11));
+}
+
+static bool is_landing(const struct xl_input *in, const struct xl_unit *u, const struct xl_block *b,
+		       uint32_t to)
 {
 	if (to >= b->code && to < b->code_end)
 		return true;			/* within the block: over a long jump */
 	for (size_t k = 0; k < u->nblock; k++)
 		if (u->block[k].code == to)
 			return true;
+	if (is_back(in, u, to))
+		return true;
 	for (size_t k = 0; k < u->nlink; k++)
 		if (u->link[k].stub == to)
 			return true;
@@ -131,8 +146,8 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 
 		entry |= at == b->code;
 		if (m < done && u->map[m].code == at) {
-			assert(u->map[m].insn <= b->n && !(u->map[m].tmp & XL_RESTORED) &&
-			       XL_BORROWED(u->map[m].tmp) != 4);
+			assert(u->map[m].insn <= b->n && XL_BORROWED(u->map[m].tmp) != 4 &&
+			       (xl_has_cursor(in) || !(u->map[m].tmp & XL_RESTORED)));
 			assert(m == b->map || u->map[m].insn >= u->map[m - 1].insn);
 			m++;
 		}
@@ -143,7 +158,7 @@ static void check_block(const struct xl_input *in, const struct xl_unit *u, size
 			uint64_t to = x86_target(&x, u->code + at, in->place + at);
 
 			if (to - in->place < u->ncode)
-				assert(is_landing(u, b, to - in->place));
+				assert(is_landing(in, u, b, to - in->place));
 			else
 				assert(to - LO - 0x10000000 < 4096);
 		}
@@ -220,6 +235,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.place = LO + 0x8000000 + (data[2] & 0x3f) * 64,
 		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
 		.abi_flags = !i386 && data[3] & 16, .count_edges = data[6] & 1,
+		.logged = data[6] & 2, .bare = data[6] & 4,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
 		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
 		.read = fuzz_read, .data = fuzz_data, .known = fuzz_known,

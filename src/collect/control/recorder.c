@@ -300,28 +300,20 @@ static void drain(struct session *s, struct proc *p, uint32_t block)
 }
 
 #define PATIENCE 2.0	/* seconds that a signal may wait for a place where it can be given */
-#define HURRY	 0.05
 
-static void tell(const struct proc *p, uint32_t what)
+/* A program may wait for a signal that waits for a call or a safepoint. */
+static void hurry(struct proc *p, const struct rt_block *b)
 {
 	siginfo_t info = { .si_signo = SIGTRAP, .si_code = SI_QUEUE };
 
-	info.si_pid = getpid();
-	info.si_int = (int)what;
-	syscall(SYS_rt_tgsigqueueinfo, p->pid, p->pid, SIGTRAP, &info);
-}
-
-/* A signal waits for a call or a safepoint. */
-static void hurry(struct proc *p, const struct rt_block *b)
-{
 	if (!b->deferred || b->nlogged != p->log.nlogged || p->log.since <= 0) {
 		p->log.nlogged = b->nlogged;
 		p->log.since = pm_now();
 	} else if (pm_now() > p->log.since + PATIENCE) {
 		p->log.since = pm_now();
-		tell(p, RT_LOG_GIVE_UP);
-	} else if (pm_now() > p->log.since + HURRY) {
-		tell(p, RT_LOG_HURRY);
+		info.si_pid = getpid();
+		info.si_int = RT_LOG_GIVE_UP;
+		syscall(SYS_rt_tgsigqueueinfo, p->pid, p->pid, SIGTRAP, &info);
 	}
 }
 

@@ -54,7 +54,8 @@
  *     the trace buffer wherever control is in translated code, and at every entry (4). The
  *     program's value is in RT_S_R11. At places with XL_RESTORED in their maps the
  *     program's value is back in the register. The doors exchange the two values. With
- *     RT_R11_BUDGET the same holds, but the register has RT_BUDGET in place of the cursor. */
+ *     RT_R11_BUDGET the same holds, but the register has RT_BUDGET in place of the cursor, and
+ *     with RT_R11_CLOCK RT_UNTIL. */
 #ifndef PM_RUNTIME_ABI_H
 #define PM_RUNTIME_ABI_H
 
@@ -62,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			28u
+#define RT_ABI			29u
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -399,8 +400,7 @@ struct rt_block {			/* at gs:0 */
 	struct rt_waiting waiting[RT_MAX_WAITING];
 	/* At RT_LOG: bytes written, or read; replayed: bytes that there are; events so far. */
 	uint64_t log_at, log_end, nlogged;
-	uint64_t log_clock;		/* safepoints passed when `until` and `set_aside` are 0 */
-	uint64_t set_aside;		/* recorded: of `until`, for a signal waits: clock.c */
+	uint64_t log_clock;		/* safepoints passed when `until` is 0 */
 	uint64_t log_brk;		/* replayed: where the heap ends */
 	uint64_t call_check, call_length;	/* of the call that is being made: see to_log.c */
 	uint64_t log_mask;		/* replayed: app_mask, while a signal is given in spite
@@ -443,7 +443,6 @@ struct rt_event {
 
 /* si_int of a SIGTRAP by which the controller says that signals have waited too long. */
 #define RT_LOG_GIVE_UP 0x70756721u
-#define RT_LOG_HURRY 0x70756722u	/* ... that the thread may have missed that some wait */
 #define RT_AT_SAFEPOINT 0xffffu		/* in place of a call's number, a[2] of RQ_LOG_END */
 
 /* Instructions whose results no other run repeats. */
@@ -455,6 +454,7 @@ enum rt_r11_use {
 	RT_R11_CURSOR,	/* the cursor */
 	RT_R11_STEP,	/* the program's value, while one instruction is executed in place */
 	RT_R11_BUDGET,	/* the budget, in a counting copy; the cursor is in rt_block.cursor */
+	RT_R11_CLOCK,	/* of a program that is recorded: `until` */
 };
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE,
 		   RT_STEP_TO_HEAD };

@@ -4,26 +4,13 @@
  * Translations count `until` down, SAFEPOINTS in translate/translate.h. Recorded: a signal that
  * finds the thread in translated code lets it leave at the next safepoint, and is given there. The
  * log has the clock. Replayed: `until` is how far that safepoint is, so the thread leaves where it
- * did.
- *
- * Where counting down takes several instructions, a signal may come between them. They store over
- * what it makes of `until` then. So it does not change log_clock: it sets aside all but 1 of
- * `until`, and if more than 1 is found there later, nothing has been set aside. (Recorded, `until`
- * is large else.) The controller tells the thread now and then to try again. */
+ * did. */
 #include "log.h"
 
 #define FAR_AWAY (1ull << 62)
 
-static void take_back(struct rt_block *b)
+u64 rt_clock(const struct rt_block *b)
 {
-	if (b->until <= 1)
-		b->until += b->set_aside;
-	b->set_aside = 0;
-}
-
-u64 rt_clock(struct rt_block *b)
-{
-	take_back(b);
 	return b->log_clock - b->until;
 }
 
@@ -38,15 +25,34 @@ static void leave_after(struct rt_block *b, u64 n)
 
 void rt_clock_begin(struct rt_block *b)
 {
-	b->set_aside = b->head = 0;
+	b->head = 0;
 	b->until = b->log_clock = FAR_AWAY;
+	if (b->logged && !rt_replays(b))
+		b->r11_use = RT_R11_CLOCK;
 }
 
-void rt_clock_hurry(struct rt_block *b)
+/* Translated code, where @uc stands, has `until` in a register: which one, the controller knows. */
+static word *clock_register(struct rt_block *b, struct k_ucontext *uc)
 {
-	take_back(b);
-	b->set_aside = b->until - 1;
-	b->until = 1;
+	u32 tmp = 0;
+
+	if (rt_ask(b, RQ_SIGNAL, UC_PC(uc), 0, 0, 0) && b->mail.r[0] == RT_IN_CODE)
+		tmp = (u32)b->mail.r[3];
+	return &UC_GPR(uc, tmp & 0x80 /* XL_RESTORED */ ? tmp & (RT_NGPR - 1) : CURSOR_REG);
+}
+
+void rt_clock_hurry(struct rt_block *b, struct k_ucontext *uc)
+{
+	word *reg;
+
+	if (UC_PC(uc) >= (word)rt_image_start && UC_PC(uc) < (word)rt_image_end) {
+		leave_after(b, 1);		/* on the way out the register gets it */
+		return;
+	}
+	reg = clock_register(b, uc);
+	b->until = *reg;
+	leave_after(b, 1);
+	*reg = (word)b->until;
 }
 
 void rt_clock_await(struct rt_block *b)

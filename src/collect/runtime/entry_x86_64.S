@@ -64,7 +64,12 @@ rt_common:
 	mov	%r11, %gs:RT_BUDGET
 	mov	%gs:RT_S_R11, %r11
 	mov	%r11, CTX(11)
-3:
+3:	cmpl	$4, %gs:RT_R11_USE
+	jne	4f
+	mov	%r11, %gs:RT_UNTIL
+	mov	%gs:RT_S_R11, %r11
+	mov	%r11, CTX(11)
+4:
 	mov	%eax, %esi
 	call	rt_enter
 	test	%eax, %eax
@@ -110,7 +115,10 @@ rt_restore:
 1:	cmpl	$3, %gs:RT_R11_USE
 	jne	2f
 	mov	%gs:RT_BUDGET, %rax
-2:	mov	%rax, %gs:RT_OUT_R11
+2:	cmpl	$4, %gs:RT_R11_USE
+	jne	3f
+	mov	%gs:RT_UNTIL, %rax
+3:	mov	%rax, %gs:RT_OUT_R11
 	pushq	CTX(17)
 	popfq
 	mov	CTX(0), %rax

@@ -276,10 +276,10 @@ static inline void rt_forget_fault(const struct rt_block *b, struct k_ucontext *
 void rt_replay_call(struct rt_block *b);
 /* The clock: how many safepoints the process has passed. It begins; the log's next event may be at
  * one; the thread leaves at the next one; it has left at one. */
-u64 rt_clock(struct rt_block *b);
+u64 rt_clock(const struct rt_block *b);
 void rt_clock_begin(struct rt_block *b);
 void rt_clock_await(struct rt_block *b);
-void rt_clock_hurry(struct rt_block *b);
+void rt_clock_hurry(struct rt_block *b, struct k_ucontext *uc);
 void rt_at_safepoint(struct rt_block *b);
 /* The next program of a process begins, in place of the old one. */
 void rt_replay_exec(struct rt_block *b);

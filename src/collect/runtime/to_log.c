@@ -448,7 +448,7 @@ int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		return 0;
 	rt_signal_waits(b, sig, info);
 	b->deferred = 1;
-	rt_clock_hurry(b);
+	rt_clock_hurry(b, uc);
 	uc->sigmask = ~SYNC_SIGS;
 	return 1;
 }
@@ -459,14 +459,8 @@ int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info
 	u32 value;
 
 	rt_memcpy(&value, info->rest, sizeof value);
-	if (sig != SIGTRAP || info->code != -1 /* SI_QUEUE */ ||
-	    (value != RT_LOG_GIVE_UP && value != RT_LOG_HURRY))
+	if (sig != SIGTRAP || info->code != -1 /* SI_QUEUE */ || value != RT_LOG_GIVE_UP)
 		return 0;
-	if (value == RT_LOG_HURRY) {
-		if (b->deferred)
-			rt_clock_hurry(b);
-		return 1;
-	}
 	if (!b->deferred || (UC_PC(uc) >= (word)rt_image_start && UC_PC(uc) < (word)rt_image_end))
 		return 1;			/* it will be said again */
 	b->deferred = 0;

@@ -199,11 +199,25 @@ void rt_trace_sysret(struct rt_block *b)
 	}
 }
 
+/* What the cursor register holds in translated code; NULL: the program's value. */
+static u64 *held(struct rt_block *b)
+{
+	switch (b->r11_use) {
+	case RT_R11_CURSOR:
+		return &b->cursor;
+	case RT_R11_BUDGET:
+		return &b->budget;
+	case RT_R11_CLOCK:
+		return &b->until;
+	}
+	return 0;
+}
+
 void rt_restore_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 {
-	u64 *const to = rt_counts(b) ? &b->budget : &b->cursor;
+	u64 *const to = held(b);
 
-	if (b->r11_use != RT_R11_CURSOR && !rt_counts(b))
+	if (!to)
 		return;
 	if (tmp & 0x80) {			/* XL_RESTORED */
 		*to = UC_GPR(uc, tmp & (RT_NGPR - 1));
@@ -215,10 +229,12 @@ void rt_restore_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 
 void rt_load_cursor(struct rt_block *b, struct k_ucontext *uc)
 {
-	if (b->r11_use != RT_R11_CURSOR && !rt_counts(b))
+	const u64 *const from = held(b);
+
+	if (!from)
 		return;
 	b->s_r11 = UC_GPR(uc, CURSOR_REG);
-	UC_GPR(uc, CURSOR_REG) = (word)(rt_counts(b) ? b->budget : b->cursor);
+	UC_GPR(uc, CURSOR_REG) = (word)*from;
 }
 
 void rt_count_end(struct rt_block *b, u64 rsp)

@@ -126,7 +126,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 
 	if (xl_has_cursor(in))
 		n += RECORD_BOUND + (in->count_records ? COUNT_BOUND : 0) + 7 * b->rec.nstore +
-			RESTORED_BOUND * b->rec.nrestored;
+			RESTORED_BOUND * b->rec.nrestored + (b->derived ? PATCH_BYTES : 0);
 	else
 		n += b->derived ? PATCH_BYTES : b->count_how == COUNT_INC ? 10 :
 			b->count_how == COUNT_DEAD_GPR ? 23 : 40;
@@ -199,7 +199,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		code += b->bound;
 		nmap += b->n + 17 + 4ull * number_far(s, b);
 		nreloc += b->n + 8 + 3 * counts_targets(s->in);
-		if (s->in->kind != XL_PROFILE) {
+		if (xl_has_cursor(s->in)) {
 			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nrestored;
 			nreloc += 4;
 			if (b->rec.next != XL_NONE)
@@ -317,7 +317,7 @@ static void emit_last(struct emit *e, const struct insn *i)
 	const struct block *b = e->b;
 	uint32_t n = b->n - 1;
 
-	asm_map(e, n, XL_AT_START | (e->in->kind != XL_PROFILE ? XL_STORED : 0));
+	asm_map(e, n, XL_AT_START | (e->has_cursor ? XL_STORED : 0));
 	e->back = jumps_back(e->s, b);
 	switch (i->x.kind) {
 	case X86_JMP:

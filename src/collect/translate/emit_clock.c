@@ -7,7 +7,8 @@
  * known where it goes.
  *
  * `dec` and `jz` do it where flags are free. Else rcx is in its slot meanwhile, and `jrcxz` looks;
- * what that reaches has to be near. */
+ * what that reaches has to be near. A program that is recorded counts in the cursor register: a
+ * small loop would have to wait for memory. */
 #include "base/mem.h"
 #include "collect/translate/emit.h"
 
@@ -32,9 +33,14 @@ bool safepoint_is_cold(const struct emit *e, const struct block *b)
  * or go_back() will say. */
 static uint8_t *count_down_kept(struct emit *e)
 {
-	asm_slot_load(e, RCX, RT_UNTIL);
-	asm_bytes(e, "\x48\x8d\x49\xff", 4);			/* lea rcx, [rcx - 1] */
-	asm_slot_store(e, RCX, RT_UNTIL);
+	if (xl_has_clock(e->in)) {
+		asm_bytes(e, "\x4d\x8d\x5b\xff", 4);		/* lea r11, [r11 - 1] */
+		asm_bytes(e, "\x4c\x89\xd9", 3);		/* mov rcx, r11 */
+	} else {
+		asm_slot_load(e, RCX, RT_UNTIL);
+		asm_bytes(e, "\x48\x8d\x49\xff", 4);		/* lea rcx, [rcx - 1] */
+		asm_slot_store(e, RCX, RT_UNTIL);
+	}
 	asm_bytes(e, "\xe3\x00", 2);				/* jrcxz */
 	return e->c;
 }
@@ -44,11 +50,20 @@ static void bind(const uint8_t *to, uint8_t *from)
 	from[-1] = (uint8_t)(to - from);
 }
 
+/* ... where flags are free: they say whether that is 0. */
+static void count_down_free(struct emit *e)
+{
+	if (xl_has_clock(e->in))
+		asm_bytes(e, "\x49\xff\xcb", 3);		/* dec r11 */
+	else
+		asm_slot_op(e, 0xff, 1, RT_UNTIL);		/* dec qword */
+}
+
 static void count_down(struct emit *e, enum leaves how, unsigned reg, uint32_t block)
 {
 	struct scratch *s = e->s;
 
-	asm_slot_op(e, 0xff, 1, RT_UNTIL);			/* dec qword */
+	count_down_free(e);
 	asm_bytes(e, "\x0f\x84", 2);				/* jz */
 	pm_grow(s->leave, s->nleave, s->cap_leave);
 	s->leave[s->nleave++] = (struct leave){ here(e), block, (uint8_t)how, (uint8_t)reg };
@@ -133,7 +148,7 @@ void emit_cold_back(struct emit *e, const struct block *b)
 		leave_to(e, b->to.pc);
 		return;
 	}
-	asm_slot_op(e, 0xff, 1, RT_UNTIL);
+	count_down_free(e);
 	asm_bytes(e, "\x74\x00", 2);				/* jz */
 	expired = e->c;
 	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);

@@ -192,7 +192,7 @@ void emit_record(struct emit *e, uint32_t at)
 	const unsigned reg = e->restored ? e->restored_now.reg : e->cursor_reg;
 	bool any = ends;
 
-	if (at > r->last)
+	if (at > r->last || xl_has_clock(e->in))
 		return;
 	for (uint32_t k = 0; !any && k < r->nstore && !e->counting; k++)
 		any = store[k].insn + (uint32_t)store[k].after == at;

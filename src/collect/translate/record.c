@@ -91,7 +91,7 @@ static void make_chains(struct scratch *s)
 {
 	for (size_t k = 0; k < s->nblock; k++)
 		s->block[k].rec.prev = s->block[k].rec.next = XL_NONE;
-	if (s->in->patchable || s->in->check_bytes)
+	if (s->in->patchable || s->in->check_bytes || xl_has_clock(s->in))
 		return;
 	count_preds(s);
 	for (size_t k = 0; k < s->nblock; k++) {

@@ -57,6 +57,8 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 		return;
 	find_liveness(s);
 	if (in->kind == XL_PROFILE && in->bare) {
+		if (xl_has_clock(in))
+			plan_records(s);
 		count_nothing(s);
 	} else if (in->kind == XL_PROFILE) {
 		choose_counters(s);
@@ -95,6 +97,7 @@ void xl_thread_done(void)
 	free(s->fixup);
 	free(s->tail);
 	free(s->edge);
+	free(s->leave);
 	free(s->preds);
 	free(s->odd);
 	free(s->store);

@@ -53,13 +53,14 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
  * a jump is not in the table when it goes there: that count is what the table leaves of the
  * block's. */
 
-/* SAFEPOINTS. With `logged` the thread counts down RT_UNTIL wherever control passes a safepoint: at
- * each return, at each indirect jump but those through a pointer beside the code (jmp [rip + slot],
- * of procedure linkage tables), and at each direct jump, conditional or not, that is taken and does
- * not lead to a higher address than its own. No loop of compiled code is without one. Where that
- * becomes 0 it leaves by RT_DO_SAFEPOINT, and RT_EXIT_PC is where the transfer leads to: all of the
- * transfer is done. What passes a safepoint depends on the original instructions alone, never on
- * how they have been cut into blocks and units. All general registers are live there. */
+/* SAFEPOINTS. With `logged` the thread counts down RT_UNTIL, or with `bare` the cursor register in
+ * its place, wherever control passes a safepoint: at each return, at each indirect jump but those
+ * through a pointer beside the code (jmp [rip + slot], of procedure linkage tables), and at each
+ * direct jump, conditional or not, that is taken and does not lead to a higher address than its
+ * own. No loop of compiled code is without one. Where that becomes 0 it leaves by RT_DO_SAFEPOINT,
+ * and RT_EXIT_PC is where the transfer leads to: all of the transfer is done. What passes a
+ * safepoint depends on the original instructions alone, never on how they have been cut into blocks
+ * and units. All general registers are live there. */
 
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
  * function's entry, nor behind a call. With `abi_flags` calls, returns and counters near them
@@ -232,9 +233,15 @@ struct xl_map {
  * program's, and `tmp` the cursor. */
 #define XL_RESTORED		0x80
 
+/* SAFEPOINTS: with `bare` it holds what else would be in RT_UNTIL. */
+static inline bool xl_has_clock(const struct xl_input *in)
+{
+	return in->logged && in->bare && in->kind == XL_PROFILE && !in->i386;
+}
+
 static inline bool xl_has_cursor(const struct xl_input *in)
 {
-	return in->kind != XL_PROFILE;
+	return in->kind != XL_PROFILE || xl_has_clock(in);
 }
 
 static inline unsigned xl_cursor_register(bool i386)
@@ -244,7 +251,7 @@ static inline unsigned xl_cursor_register(bool i386)
 
 static inline bool xl_has_counting(const struct xl_input *in)
 {
-	return in->counting_copies && xl_has_cursor(in) && !in->i386 && !in->patchable &&
+	return in->counting_copies && in->kind != XL_PROFILE && !in->i386 && !in->patchable &&
 	       !in->check_bytes;
 }
 
