@@ -11,6 +11,7 @@
 
 #include "analyse/sims.h"
 #include "base/result.h"
+#include "cli/machine_guest.h"
 #include "cli/traces.h"
 #include "collect/machine/idle.h"
 #include "collect/machine/kernel.h"
@@ -140,27 +141,30 @@ static enum pm_status show(const struct pm_result *r, struct pm_err *err)
 static struct {
 	const char *elf, *kernel, *initrd, *append, *disk, *cpu, *ram;
 	const char *input, *save, *load, *trace, *trace_format, *json, *gdb;
-	const char *refs, *refs_format, *kernel_events;
+	const char *refs, *refs_format, *kernel_events, *guest, *qemu;
 	struct pm_opt_list sims;
 	struct monitor_config monitor;
 	uint64_t limit, cycles, port, warmup;
 	bool readonly, quiet, stats, no_idle;
-} run = { .cpu = "r4400", .ram = "64M" };
+} run;
 
 static const struct pm_opt run_opts[] = {
 	OPT_HEAD("what to run"),
 	OPT_STR(0, "elf", &run.elf, "FILE", "a bare program"),
-	OPT_STR(0, "kernel", &run.kernel, "FILE", "a Linux kernel (ELF)"),
+	OPT_STR(0, "kernel", &run.kernel, "FILE", "a Linux kernel (ELF; x86: bzImage)"),
 	OPT_STR(0, "initrd", &run.initrd, "FILE", "its initial RAM disk"),
 	OPT_STR(0, "append", &run.append, "TEXT", "its command line"),
 	OPT_STR(0, "disk", &run.disk, "FILE", "disk image; the guest's writes stay in memory"),
 	OPT_FLAG(0, "read-only", &run.readonly, "the disk refuses writes"),
 	OPT_STR(0, "load", &run.load, "FILE", "go on from a snapshot"),
 	OPT_HEAD("the machine"),
+	OPT_STR(0, "guest", &run.guest, "ISA",
+		"in place of the R4400 an x86 system in QEMU: x86_64 or i386"),
+	OPT_STR(0, "qemu", &run.qemu, "FILE", "QEMU 10 or newer (qemu-system-x86_64)"),
 	OPT_STR(0, "cpu", &run.cpu, "CPU",
 		"r4400; behind it ,isa=mips32r2 ,endian=big ,line=16 ,l2=1M "
-		",l2line=64 ,caches=off"),
-	OPT_STR('m', "ram", &run.ram, "SIZE", "RAM, 1M to 496M (64M)"),
+		",l2line=64 ,caches=off; with --guest what QEMU's -cpu takes"),
+	OPT_STR('m', "ram", &run.ram, "SIZE", "RAM, 1M to 496M (64M; with --guest 256M)"),
 	OPT_STR(0, "input", &run.input, "FILE", "what is typed at the console"),
 	OPT_FLAG('q', "quiet", &run.quiet, "do not show the console"),
 	OPT_HEAD("when to stop"),
@@ -176,7 +180,7 @@ static const struct pm_opt run_opts[] = {
 		"bus transactions (byu, byu12), or as references (din, lackey...)"),
 	OPT_STR(0, "bus-format", &run.monitor.bus_format, "FORMAT",
 		"its format (default: by the name)"),
-	OPT_STR(0, "exec-trace", &run.trace, "FILE",
+	OPT_STR('o', "exec-trace", &run.trace, "FILE",
 		"every instruction; with --cat, from the begin on"),
 	OPT_STR('t', "to", &run.trace_format, "FORMAT", "its format (default: by the name)"),
 	OPT_STR(0, "refs", &run.refs, "FILE",
@@ -198,16 +202,44 @@ static const struct pm_opt run_opts[] = {
 	OPT_END
 };
 
+/* What an x86 guest can do, and what only the R4400 can. */
+static void check_guest(const struct pm_opt_help *help)
+{
+	const struct { const char *option; bool given; } r4400[] = {
+		{ "--elf", run.elf }, { "--load", run.load }, { "--save", run.save },
+		{ "--cat", run.monitor.cat }, { "--sideband", run.monitor.sideband },
+		{ "--bus", run.monitor.bus }, { "--bus-format", run.monitor.bus_format },
+		{ "--refs", run.refs }, { "--refs-format", run.refs_format },
+		{ "--kernel-events", run.kernel_events }, { "--no-idle", run.no_idle },
+		{ "--warmup", run.warmup }, { "--cycles", run.cycles }, { "--gdb", run.gdb },
+	};
+	uint64_t ram;
+
+	if (strcmp(run.guest, "x86_64") && strcmp(run.guest, "i386"))
+		pm_opt_usage(help, "'%s' is not a guest: x86_64 or i386", run.guest);
+	for (size_t i = 0; i < sizeof r4400 / sizeof r4400[0]; i++)
+		if (r4400[i].given)
+			pm_opt_usage(help, "%s is for the R4400, not for --guest", r4400[i].option);
+	if (!run.kernel)
+		pm_opt_usage(help, "--guest needs --kernel");
+	if (run.ram && (!pm_parse_size(run.ram, &ram) || ram < 1 << 20))
+		pm_opt_usage(help, "'%s' is not a size of RAM", run.ram);
+}
+
 static void parse_run(int argc, char **argv, struct machine_config *cfg)
 {
 	static const struct pm_opt_help help = {
 		"pugmark machine run [options]",
 		"Run a program or an operating system on a simulated R4400 computer: RAM, a "
 		"serial console, a\n"
-		"disk, and, if asked for, a monitor on its bus that disturbs nothing.",
+		"disk, and, if asked for, a monitor on its bus that disturbs nothing. Or, with "
+		"--guest, an x86\n"
+		"system in QEMU.",
 		"  pugmark machine run --kernel vmlinux --initrd root.cpio.gz --disk disk.img\n"
 		"  pugmark machine run --elf program.elf --exec-trace program.pug\n"
-		"The machine has no clock but its own: two runs with the same input are the same "
+		"  pugmark machine run --guest x86_64 --kernel vmlinuz --initrd root.cpio.gz -o "
+		"boot.pug\n"
+		"The R4400 has no clock but its own: two runs with the same input are the same "
 		"in every cycle.\n"
 		"Exit status: 0 after power-off or a limit, 1 after a reset (a panicked kernel) "
 		"or an error."
@@ -216,6 +248,14 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 
 	if (pm_opt_parse(argc, argv, run_opts, &help, false))
 		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
+	if (run.guest) {
+		check_guest(&help);
+		return;
+	}
+	if (run.qemu)
+		pm_opt_usage(&help, "--qemu needs --guest");
+	run.cpu = run.cpu ? run.cpu : "r4400";
+	run.ram = run.ram ? run.ram : "64M";
 	if (!!run.elf + !!run.kernel + !!run.load != 1)
 		pm_opt_usage(&help, "give exactly one of --elf, --kernel and --load");
 	if (!parse_cpu(run.cpu, &cfg->cpu))
@@ -379,6 +419,24 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 	return st == PM_OK && m->stop != RESET ? 0 : 1;
 }
 
+static int run_guest(void)
+{
+	struct machine_guest g = {
+		.qemu = {
+			.guest = run.guest, .qemu = run.qemu, .kernel = run.kernel,
+			.initrd = run.initrd, .append = run.append, .disk = run.disk,
+			.cpu = run.cpu, .ram = run.ram, .input = run.input,
+			.read_only = run.readonly, .quiet = run.quiet,
+			.console_to_stderr = run.json && !strcmp(run.json, "-"),
+			.limit = run.limit,
+		},
+		.trace = run.trace, .trace_format = run.trace_format, .json = run.json,
+		.sims = &run.sims, .stats = run.stats,
+	};
+
+	return machine_guest(&g);
+}
+
 static int machine_run_cmd(int argc, char **argv)
 {
 	struct machine_config cfg = { .cpu = { .iline = 32, .dline = 32, .sline = 64 } };
@@ -390,6 +448,8 @@ static int machine_run_cmd(int argc, char **argv)
 	int ret = 1;
 
 	parse_run(argc, argv, &cfg);
+	if (run.guest)
+		return run_guest();
 	result = pm_result_for("machine-run");
 	if (!run.load || machine_snapshot_config(run.load, &cfg, &err) == PM_OK)
 		m = set_up(&cfg, &input, &err);

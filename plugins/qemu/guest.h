@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* guest.h - what the plug-in reads of an x86 guest's state: registers and tables that the processor
+ * itself follows
+ *
+ * Call these from call-backs of the virtual processor that may read registers. */
+#ifndef PUGMARK_QEMU_GUEST_H
+#define PUGMARK_QEMU_GUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api.h"
+
+enum control {				/* what an instruction changes */
+	CONTROL_NONE,
+	CONTROL_REGISTER,		/* control registers: paging, page directory */
+	CONTROL_IDT, CONTROL_GDT,	/* where the tables of interrupts and segments are */
+};
+
+struct guest {
+	bool paging, wide;		/* CR0.PG; long mode */
+	uint64_t directory;		/* CR3 without what is no address */
+	uint64_t idt, gdt;		/* where they are */
+	uint32_t idt_size;		/* bytes; 0: not known yet */
+	uint32_t gdt_size;
+	uint32_t selector;		/* of the code segment looked at last; UINT32_MAX: none */
+	bool selector_wide;
+};
+extern struct guest guest;
+
+/* False: QEMU has none of these registers. */
+bool guest_find_registers(void);
+void guest_read_control(void);
+bool guest_wide_code(void);		/* is what runs 64-bit code? */
+/* The vector whose handler is at @pc, or -1. */
+int guest_vector_at(uint64_t pc);
+/* At the first instruction of the handler of @vector: where control came from. */
+bool guest_interrupted(unsigned vector, uint64_t *pc);
+/* An instruction of CONTROL_IDT or CONTROL_GDT has read @v of its operand. */
+void guest_table(enum control which, const struct qemu_plugin_mem_value *v);
+enum control guest_control(const uint8_t *insn, unsigned len);
+
+#endif

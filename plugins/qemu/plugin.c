@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+/* plugin.c - pugmark's part inside QEMU: says what an x86 guest executes and which data it references
+ *
+ * QEMU calls on_translate() for each block that it translates, on_block() whenever one begins, and
+ * on_reference() behind each access. Each becomes a word in the ring (collect/qemu/stream.h).
+ *
+ * QEMU 10 tells nobody of interrupts and exceptions. But what they do shows: the first instruction of a
+ * handler that the interrupt descriptor table names is executed next, and where control came from is
+ * on the stack.
+ *
+ * A block may be translated again and again. One with the same address and bytes keeps its number, so
+ * memory grows with what the guest executes, and not with time.
+ *
+ * The trace begins where the guest turns on paging: before that, a PC's firmware runs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guest.h"
+#include "ring.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+struct block;
+struct insn {				/* what on_reference() is told */
+	struct block *block;
+	uint16_t slot;			/* as it stands in a word */
+	uint16_t control;		/* enum control */
+};
+
+struct block {
+	uint64_t pc, word;		/* what is said when it begins */
+	uint32_t n, bytes;
+	uint32_t number;		/* UINT32_MAX: pugmark does not know it yet */
+	bool control;			/* it may change control registers */
+	bool handler;			/* of `vector` */
+	uint8_t vector;
+	uint8_t *len, *code;		/* of each instruction; of all */
+	struct insn insn[];
+};
+
+static struct {
+	struct block *now;		/* that runs */
+	bool on;			/* pugmark is told */
+	bool look;			/* control registers may have changed */
+	bool devices;			/* whether a reference is to a device is wanted */
+	uint32_t nblocks;
+	uint64_t space;
+} state;
+
+/* ---- blocks by address and bytes ------------------------------------------------------------- */
+
+static struct {
+	struct block **slot;
+	size_t n, mask;
+} table;
+
+static uint64_t hash(uint64_t pc, const uint8_t *p, size_t n)
+{
+	uint64_t h = pc * 0x9e3779b97f4a7c15u ^ n;
+
+	while (n--)
+		h = (h ^ *p++) * 0x100000001b3u;
+	return h ^ h >> 29;
+}
+
+static bool same(const struct block *a, const struct block *b)
+{
+	return a->pc == b->pc && a->n == b->n && a->bytes == b->bytes &&
+	       !memcmp(a->len, b->len, a->n) && !memcmp(a->code, b->code, a->bytes);
+}
+
+static void die(const char *what)
+{
+	qemu_plugin_outs(what);
+	fprintf(stderr, "pugmark's plug-in: %s\n", what);
+	exit(1);
+}
+
+static void *alloc(size_t n)
+{
+	void *p = calloc(1, n);
+
+	if (!p)
+		die("no memory is left");
+	return p;
+}
+
+static void enlarge(void)
+{
+	struct block **old = table.slot;
+	size_t size = table.mask + 1;
+
+	table.mask = size * 2 - 1;
+	table.slot = alloc(size * 2 * sizeof *table.slot);
+	for (size_t i = 0; i < size; i++)
+		if (old[i]) {
+			size_t h = hash(old[i]->pc, old[i]->code, old[i]->bytes) & table.mask;
+
+			while (table.slot[h])
+				h = (h + 1) & table.mask;
+			table.slot[h] = old[i];
+		}
+	free(old);
+}
+
+/* @b, or the one that is the same; then @b is freed. */
+static struct block *keep(struct block *b)
+{
+	size_t h;
+
+	if (table.n * 2 > table.mask)
+		enlarge();
+	h = hash(b->pc, b->code, b->bytes) & table.mask;
+	for (; table.slot[h]; h = (h + 1) & table.mask)
+		if (same(table.slot[h], b)) {
+			free(b);
+			return table.slot[h];
+		}
+	table.slot[h] = b;
+	table.n++;
+	return b;
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+/* For the first time. What follows it in memory need not be asked whether it is a handler's. */
+static void define(struct block *b, bool wide)
+{
+	const unsigned nlen = (b->n + 7) / 8, ncode = (b->bytes + 7) / 8;
+	int vector = -1;
+
+	b->number = state.nblocks++;
+	b->word = QS_BLOCK | (uint64_t)b->number << 32;
+	ring_room(3 + nlen + ncode);
+	ring_put(qs_record(QS_DEFINE, 2 + nlen + ncode, b->number));
+	ring_put(b->pc);
+	ring_put(b->n | (uint64_t)wide << 16);
+	memset(ring.w, 0, 8 * (size_t)(nlen + ncode));
+	memcpy(ring.w, b->len, b->n);
+	memcpy(ring.w + nlen, b->code, b->bytes);
+	ring.w += nlen + ncode;
+	if (!state.now || b->pc != state.now->pc + state.now->bytes)
+		vector = guest_vector_at(b->pc);
+	b->handler = vector >= 0;
+	b->vector = (uint8_t)vector;
+}
+
+static void say_space(void)
+{
+	if (!guest.paging)
+		return;
+	if (state.on && guest.directory == state.space)
+		return;
+	state.on = true;
+	state.space = guest.directory;
+	ring_room(2);
+	ring_put(qs_record(QS_SPACE, 1, 0));
+	ring_put(state.space);
+}
+
+static void say_interrupt(unsigned vector)
+{
+	uint64_t pc;
+
+	if (!guest_interrupted(vector, &pc))
+		return;
+	ring_room(2);
+	ring_put(qs_record(QS_INTERRUPT, 1, vector));
+	ring_put(pc);
+}
+
+static __attribute__((noinline)) void unusual_block(struct block *b)
+{
+	if (state.look) {
+		guest_read_control();
+		say_space();
+		state.look = false;
+	}
+	if (state.on) {
+		if (b->number == UINT32_MAX)
+			define(b, guest_wide_code());
+		if (b->handler)
+			say_interrupt(b->vector);
+		ring_put(b->word);
+	}
+	state.look = b->control;
+	state.now = b;
+}
+
+/* HOT */
+static void on_block(unsigned cpu, void *data)
+{
+	struct block *b = data;
+
+	(void)cpu;
+	if (__builtin_expect(state.look | !state.on | b->control | b->handler |
+			     (b->number == UINT32_MAX), 0)) {
+		unusual_block(b);
+		return;
+	}
+	ring_put(b->word);
+	state.now = b;
+}
+
+/* Size and direction, as they stand in a word. QEMU's number for them is opaque, and it has few. */
+static uint32_t bits_of(uint32_t info)
+{
+	static struct { uint32_t info, bits; } known[64];
+	const unsigned at = (info ^ info >> 5 ^ info >> 11) % 64;
+
+	if (__builtin_expect(known[at].info != info || !known[at].bits, 0)) {
+		known[at].info = info;
+		known[at].bits = 1u << 31 | qemu_plugin_mem_size_shift(info) << QS_SIZE_SHIFT |
+				 (qemu_plugin_mem_is_store(info) ? QS_WRITE : 0);
+	}
+	return known[at].bits & 0x7fffffff;
+}
+
+static __attribute__((noinline)) void unusual_reference(const struct insn *in, uint64_t word,
+							uint64_t addr)
+{
+	const bool again = in->block != state.now;
+
+	if (again && in->block->number == UINT32_MAX)
+		define(in->block, guest_wide_code());
+	ring_room(3);
+	ring_put(qs_record(again ? QS_AGAIN : QS_WIDE_REF, 2, again ? in->block->number : 0));
+	ring_put(word);
+	ring_put(addr);
+}
+
+/* HOT */
+static void on_reference(unsigned cpu, uint32_t info, uint64_t addr, void *data)
+{
+	const struct insn *in = data;
+	uint64_t word;
+
+	(void)cpu;
+	if (__builtin_expect(in->control >= CONTROL_IDT, 0)) {
+		struct qemu_plugin_mem_value v = qemu_plugin_mem_get_value(info);
+
+		guest_table((enum control)in->control, &v);
+	}
+	if (__builtin_expect(!state.on, 0))
+		return;
+	word = QS_REF | in->slot | bits_of(info);
+	if (state.devices && qemu_plugin_hwaddr_is_io(qemu_plugin_get_hwaddr(info, addr)))
+		word |= QS_DEVICE;
+	if (__builtin_expect(in->block != state.now ||
+			     (uint64_t)((int64_t)(addr << 16) >> 16) != addr, 0)) {
+		unusual_reference(in, word, addr);
+		return;
+	}
+	ring_put(word | addr << QS_ADDR_SHIFT);
+}
+
+/* ---- what is translated ---------------------------------------------------------------------- */
+
+static struct block *read_block(const struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb), bytes = 0;
+	struct block *b;
+	uint8_t *p;
+
+	if (!n || n > QS_MAX_INSNS)
+		die("a block has an absurd number of instructions");
+	for (size_t i = 0; i < n; i++) {
+		size_t len = qemu_plugin_insn_size(qemu_plugin_tb_get_insn(tb, i));
+
+		if (!len || len > QS_MAX_LEN)
+			die("an instruction has an absurd length");
+		bytes += len;
+	}
+	b = alloc(sizeof *b + n * sizeof b->insn[0] + n + bytes);
+	b->pc = qemu_plugin_tb_vaddr(tb);
+	b->n = (uint32_t)n;
+	b->bytes = (uint32_t)bytes;
+	b->number = UINT32_MAX;
+	b->len = (uint8_t *)(b->insn + n);
+	b->code = p = b->len + n;
+	for (size_t i = 0; i < n; i++) {
+		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
+		const size_t len = qemu_plugin_insn_size(in);
+
+		b->len[i] = (uint8_t)len;
+		qemu_plugin_insn_data(in, p, len);
+		b->insn[i] = (struct insn){
+			.block = b, .slot = (uint16_t)(i << QS_SLOT_SHIFT),
+			.control = (uint16_t)guest_control(p, (unsigned)len),
+		};
+		b->control |= b->insn[i].control == CONTROL_REGISTER;
+		p += len;
+	}
+	return b;
+}
+
+static void on_translate(uint64_t id, struct qemu_plugin_tb *tb)
+{
+	struct block *b = keep(read_block(tb));
+
+	(void)id;
+	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_R_REGS, b);
+	for (size_t i = 0; i < b->n; i++)
+		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), on_reference,
+						 QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_MEM_RW,
+						 &b->insn[i]);
+}
+
+static void on_cpu(uint64_t id, unsigned cpu)
+{
+	(void)id;
+	if (!cpu && !guest_find_registers())
+		die("this QEMU does not show the registers that are needed");
+}
+
+static void on_exit_of_qemu(uint64_t id, void *data)
+{
+	(void)id;
+	(void)data;
+	ring_close();
+}
+
+EXPORT int qemu_plugin_version = QEMU_API;
+EXPORT int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv);
+
+int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
+{
+	int fd = -1;
+
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "ring=", 5))
+			fd = atoi(argv[i] + 5);
+		else if (!strcmp(argv[i], "devices=on"))
+			state.devices = true;
+	}
+	if (!info->system_emulation || info->system.max_vcpus != 1 ||
+	    (strcmp(info->target_name, "x86_64") && strcmp(info->target_name, "i386"))) {
+		fprintf(stderr, "pugmark's plug-in traces a system with one x86 processor\n");
+		return 1;
+	}
+	if (!ring_open(fd)) {
+		fprintf(stderr, "pugmark's plug-in is started by `pugmark machine run --guest`\n");
+		return 1;
+	}
+	table.mask = (1u << 16) - 1;
+	table.slot = alloc((table.mask + 1) * sizeof *table.slot);
+	qemu_plugin_register_vcpu_init_cb(id, on_cpu);
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
+	qemu_plugin_register_atexit_cb(id, on_exit_of_qemu, NULL);
+	return 0;
+}

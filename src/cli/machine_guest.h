@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* machine_guest.h - `pugmark machine run --guest`: an x86 system in QEMU in place of the R4400 */
+#ifndef PM_CLI_MACHINE_GUEST_H
+#define PM_CLI_MACHINE_GUEST_H
+
+#include "cli/opt.h"
+#include "collect/qemu/run.h"
+
+struct machine_guest {
+	struct qemu_config qemu;
+	const char *trace, *trace_format, *json;	/* NULL: none */
+	const struct pm_opt_list *sims;
+	bool stats;
+};
+
+/* Run it; the exit status. */
+int machine_guest(struct machine_guest *g);
+
+#endif

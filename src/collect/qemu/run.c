@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/qemu/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/elapsed.h"
+#include "base/mem.h"
+#include "collect/qemu/stream.h"
+
+#define OLDEST		10		/* of QEMU's versions */
+#define MAX_ARGS	48
+#define PATIENCE	5.0		/* seconds until QEMU is killed that was asked to end */
+
+extern const char pm_qemu_plugin[], pm_qemu_plugin_end[];
+
+struct qemu {
+	const struct qemu_config *cfg;
+	pid_t pid;			/* 0: not started, or reaped */
+	int ring_fd, plugin_fd, said_fd;	/* memory files; `said`: its standard error */
+	int events[2];			/* sockets: QEMU's reports of what happens to the machine */
+	struct qs_ring *ring;
+	uint64_t *copy;			/* of a buffer: nobody else writes to it */
+	char *arg[MAX_ARGS];
+	unsigned narg;
+	int status;
+};
+
+/* ---- before it starts ------------------------------------------------------------------------ */
+
+static const char *program(const struct qemu_config *cfg)
+{
+	return cfg->qemu ? cfg->qemu
+	       : !strcmp(cfg->guest, "i386") ? "qemu-system-i386" : "qemu-system-x86_64";
+}
+
+static enum pm_status readable(const char *path, struct pm_err *err)
+{
+	int fd;
+
+	if (!path)
+		return PM_OK;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		err->file = path;
+		return pm_fail_errno(err, "cannot open it");
+	}
+	close(fd);
+	return PM_OK;
+}
+
+/* What `QEMU --version` prints, at most @n - 1 bytes of it. */
+static bool ask_version(const char *qemu, char *to, size_t n)
+{
+	size_t got = 0;
+	ssize_t k;
+	int fd[2], status;
+	pid_t pid;
+
+	if (pipe2(fd, O_CLOEXEC))
+		return false;
+	pid = fork();
+	if (!pid) {
+		dup2(fd[1], 1);
+		execlp(qemu, qemu, "--version", NULL);
+		_exit(127);
+	}
+	close(fd[1]);
+	while (pid > 0 && got < n - 1 && (k = read(fd[0], to + got, n - 1 - got)) > 0)
+		got += (size_t)k;
+	close(fd[0]);
+	to[got] = 0;
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 127;
+}
+
+enum pm_status qemu_check(const struct qemu_config *cfg, struct pm_err *err)
+{
+	const char *paths[] = { cfg->kernel, cfg->initrd, cfg->disk, cfg->input }, *version;
+	char text[256];
+
+	for (unsigned i = 0; i < NR(paths); i++)
+		if (readable(paths[i], err) != PM_OK)
+			return PM_ERR;
+	err->file = program(cfg);
+	if (!ask_version(program(cfg), text, sizeof text))
+		return pm_fail_file(err, "cannot run it: x86 guests need QEMU %d or newer (Debian "
+				    "12: qemu-system-x86 of bookworm-backports)", OLDEST);
+	version = strstr(text, "version ");
+	if (!version)
+		return pm_fail_file(err, "says nothing of its version: is it QEMU?");
+	if (atoi(version + 8) < OLDEST)
+		return pm_fail_file(err, "is version %.*s, whose plug-ins cannot read registers: "
+				    "x86 guests need QEMU %d or newer",
+				    (int)strcspn(version + 8, " \n("), version + 8, OLDEST);
+	err->file = NULL;
+	return PM_OK;
+}
+
+__attribute__((format(printf, 2, 3)))
+static void arg(struct qemu *q, const char *fmt, ...)
+{
+	va_list ap;
+	char *s = NULL;
+
+	va_start(ap, fmt);
+	if (vasprintf(&s, fmt, ap) < 0)
+		pm_out_of_memory(strlen(fmt));
+	va_end(ap);
+	if (q->narg < MAX_ARGS - 1)
+		q->arg[q->narg++] = s;
+}
+
+/* Commas are doubled where QEMU takes a list. */
+static char *listed(const char *path)
+{
+	char *s = pm_alloc(strlen(path) * 2 + 1), *to = s;
+
+	for (; *path; *to++ = *path++)
+		if (*path == ',')
+			*to++ = ',';
+	return s;
+}
+
+static void make_args(struct qemu *q)
+{
+	static const char *const always[] = {
+		"-accel", "tcg", "-smp", "1", "-nodefaults", "-no-user-config", "-display", "none",
+		"-no-reboot",
+	};
+	const struct qemu_config *c = q->cfg;
+
+	arg(q, "%s", program(c));
+	for (unsigned i = 0; i < NR(always); i++)
+		arg(q, "%s", always[i]);
+	arg(q, "-cpu");
+	arg(q, "%s", c->cpu ? c->cpu : "max,la57=off");
+	arg(q, "-m");
+	arg(q, "%s", c->ram ? c->ram : "256M");
+	arg(q, "-kernel");
+	arg(q, "%s", c->kernel);
+	if (c->initrd) {
+		arg(q, "-initrd");
+		arg(q, "%s", c->initrd);
+	}
+	if (c->append) {
+		arg(q, "-append");
+		arg(q, "%s", c->append);
+	}
+	if (c->disk) {
+		char *path = listed(c->disk);
+
+		arg(q, "-drive");
+		arg(q, "if=virtio,format=raw,%s,file=%s",
+		    c->read_only ? "read-only=on" : "snapshot=on", path);
+		free(path);
+	}
+	arg(q, "-chardev");
+	arg(q, c->quiet && !c->input ? "null,id=console" : "stdio,id=console");
+	arg(q, "-serial");
+	arg(q, "chardev:console");
+	arg(q, "-chardev");
+	arg(q, "socket,id=events,fd=%d", q->events[1]);
+	arg(q, "-mon");
+	arg(q, "chardev=events,mode=control");
+	arg(q, "-plugin");
+	arg(q, "/proc/self/fd/%d,ring=%d%s", q->plugin_fd, q->ring_fd,
+	    c->devices ? ",devices=on" : "");
+}
+
+static enum pm_status make_files(struct qemu *q, struct pm_err *err)
+{
+	static const char hello[] = "{\"execute\":\"qmp_capabilities\"}\n";
+	size_t n = (size_t)(pm_qemu_plugin_end - pm_qemu_plugin);
+	void *p;
+
+	q->ring_fd = memfd_create("pugmark-ring", 0);	/* QEMU inherits these */
+	q->plugin_fd = memfd_create("pugmark-plugin", 0);
+	q->said_fd = memfd_create("pugmark-said", MFD_CLOEXEC);
+	if (q->ring_fd < 0 || q->plugin_fd < 0 || q->said_fd < 0 ||
+	    ftruncate(q->ring_fd, QS_SIZE) ||
+	    write(q->plugin_fd, pm_qemu_plugin, n) != (ssize_t)n)
+		return pm_fail_errno(err, "cannot make a memory file");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, q->events) ||
+	    fcntl(q->events[0], F_SETFD, FD_CLOEXEC) ||
+	    write(q->events[0], hello, sizeof hello - 1) < 0)
+		return pm_fail_errno(err, "cannot make a pair of sockets");
+	p = mmap(NULL, QS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, q->ring_fd, 0);
+	if (p == MAP_FAILED)
+		return pm_fail_errno(err, "cannot map a memory file");
+	q->ring = p;
+	q->ring->magic = QS_MAGIC;
+	q->copy = pm_alloc_unset(QS_BYTES);
+	return PM_OK;
+}
+
+static enum pm_status start(struct qemu *q, struct pm_err *err)
+{
+	const struct qemu_config *c = q->cfg;
+	const char *in = c->input ? c->input : c->quiet ? "/dev/null" : NULL;
+	pid_t parent = getpid();
+
+	make_args(q);
+	q->pid = fork();
+	if (q->pid < 0) {
+		q->pid = 0;
+		return pm_fail_errno(err, "cannot start a process");
+	}
+	if (q->pid)
+		return PM_OK;
+	/* whatever becomes of pugmark, QEMU does not outlive it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	if (in) {
+		int fd = open(in, O_RDONLY);
+
+		if (fd < 0 || dup2(fd, 0) < 0)
+			_exit(127);
+	}
+	if (c->quiet)
+		dup2(open("/dev/null", O_WRONLY), 1);
+	else if (c->console_to_stderr)
+		dup2(2, 1);
+	dup2(q->said_fd, 2);
+	execvp(q->arg[0], q->arg);
+	_exit(127);
+}
+
+/* ---- while it runs --------------------------------------------------------------------------- */
+
+static bool reaped(struct qemu *q, bool wait)
+{
+	pid_t got;
+
+	if (!q->pid)
+		return true;
+	do
+		got = waitpid(q->pid, &q->status, wait ? 0 : WNOHANG);
+	while (got < 0 && errno == EINTR);
+	if (got)
+		q->pid = 0;
+	return got;
+}
+
+/* Wait for the buffer behind @emptied. False: a while has passed. */
+static bool wait_buffer(struct qs_ring *s, uint32_t emptied)
+{
+	const struct timespec while_ = { .tv_nsec = PM_TICK_MS * 1000000L };
+
+	if (__atomic_load_n(&s->filled, __ATOMIC_ACQUIRE) != emptied)
+		return true;
+	syscall(SYS_futex, &s->filled, FUTEX_WAIT, emptied, &while_, NULL, 0);
+	return __atomic_load_n(&s->filled, __ATOMIC_ACQUIRE) != emptied;
+}
+
+static void release_buffer(struct qs_ring *s, uint32_t emptied)
+{
+	__atomic_store_n(&s->emptied, emptied, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &s->emptied, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Empty the ring until the plug-in ends, QEMU does, or the limit is reached: PM_END. */
+static enum pm_status empty_ring(struct qemu *q, struct qs_reader *r, struct pm_pipeline *p,
+				 struct pm_err *err)
+{
+	struct qs_ring *s = q->ring;
+	enum pm_status st = PM_OK;
+	double asked = 0;
+	uint32_t emptied = 0, n;
+	bool gone = false;
+
+	while (st == PM_OK) {
+		if (*q->cfg->interrupted && !asked) {
+			asked = pm_now();
+			kill(q->pid, SIGTERM);
+		} else if (asked && pm_now() - asked > PATIENCE) {
+			kill(q->pid, SIGKILL);
+		}
+		if (!wait_buffer(s, emptied)) {
+			if (gone)
+				return PM_END;
+			gone = reaped(q, false);
+			st = pm_pipeline_tick(p, err);
+			continue;
+		}
+		n = s->used[emptied % QS_BUFFERS];
+		if (n > QS_WORDS)
+			return pm_fail_file(err, "the plug-in's buffer has %u words", n);
+		memcpy(q->copy, (char *)s + QS_HEADER + emptied % QS_BUFFERS * QS_BYTES,
+		       (size_t)n * 8);
+		release_buffer(s, ++emptied);
+		st = qs_read(r, q->copy, n, err);
+	}
+	return st;
+}
+
+/* ---- how it ended ---------------------------------------------------------------------------- */
+
+/* The last line that QEMU wrote to its standard error. */
+static void last_line(const struct qemu *q, char *to, size_t n)
+{
+	off_t size = lseek(q->said_fd, 0, SEEK_END);
+	ssize_t got;
+	char *line;
+
+	*to = 0;
+	got = pread(q->said_fd, to, n - 1, size > (off_t)n - 1 ? size - (off_t)n + 1 : 0);
+	to[got > 0 ? got : 0] = 0;
+	while (got > 0 && to[got - 1] == '\n')
+		to[--got] = 0;
+	line = strrchr(to, '\n');
+	if (line)
+		memmove(to, line + 1, strlen(line));
+}
+
+/* Did the machine end by a reset? QEMU has said so, and is gone. */
+static bool was_reset(const struct qemu *q)
+{
+	char text[65536];
+	ssize_t n = recv(q->events[0], text, sizeof text - 1, MSG_DONTWAIT);
+
+	text[n > 0 ? n : 0] = 0;
+	return strstr(text, "\"guest-reset\"");
+}
+
+static enum qemu_end judge(struct qemu *q, struct pm_err *ended)
+{
+	char line[160];
+
+	last_line(q, line, sizeof line);
+	ended->file = program(q->cfg);
+	if (WIFSIGNALED(q->status))
+		pm_fail_file(ended, "ended by signal %d (%s)%s%s", WTERMSIG(q->status),
+			     strsignal(WTERMSIG(q->status)), *line ? ": " : "", line);
+	else if (WEXITSTATUS(q->status))
+		pm_fail_file(ended, "ended with status %d%s%s", WEXITSTATUS(q->status),
+			     *line ? ": " : "", line);
+	else if (was_reset(q))
+		return QEMU_RESET;
+	else if (!q->ring->ended)
+		pm_fail_file(ended, "ended without its plug-in%s%s", *line ? ": " : "", line);
+	return QEMU_POWERED_OFF;
+}
+
+static void release(struct qemu *q)
+{
+	if (q->pid) {
+		kill(q->pid, SIGKILL);
+		reaped(q, true);
+	}
+	if (q->ring)
+		munmap(q->ring, QS_SIZE);
+	for (unsigned i = 0; i < q->narg; i++)
+		free(q->arg[i]);
+	free(q->copy);
+	for (unsigned i = 0; i < 5; i++) {
+		int fd = ((int[]){ q->ring_fd, q->plugin_fd, q->said_fd, q->events[0],
+				   q->events[1] })[i];
+
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, struct pm_pipeline *p,
+			enum qemu_end *how, struct pm_err *ended, struct pm_err *err)
+{
+	struct qemu q = {
+		.cfg = cfg, .ring_fd = -1, .plugin_fd = -1, .said_fd = -1, .events = { -1, -1 },
+	};
+	enum pm_status st = make_files(&q, err);
+
+	if (st == PM_OK)
+		st = start(&q, err);
+	if (st == PM_OK)
+		st = empty_ring(&q, r, p, err);
+	if (st == PM_END) {
+		st = PM_OK;
+		if (cfg->limit && qs_reader_totals(r)->instructions >= cfg->limit) {
+			*how = QEMU_LIMIT;
+		} else {
+			reaped(&q, true);
+			*how = *cfg->interrupted ? QEMU_INTERRUPTED : judge(&q, ended);
+		}
+	}
+	if (st == PM_OK && *how == QEMU_INTERRUPTED)
+		pm_fail(ended, 0, "interrupted");
+	release(&q);
+	return st;
+}

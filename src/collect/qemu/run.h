@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h - an x86 system in QEMU, whose plug-in (plugins/qemu) says what it executes
+ *
+ * The plug-in is a part of this executable. QEMU gets it, and the ring that it fills, as memory files.
+ *
+ * Threads    one; signals that ask to end set *interrupted. */
+#ifndef PM_QEMU_RUN_H
+#define PM_QEMU_RUN_H
+
+#include <stdbool.h>
+
+#include "collect/qemu/stream_reader.h"
+
+struct qemu_config {
+	const char *guest;		/* x86_64 or i386 */
+	const char *qemu;		/* NULL: qemu-system-GUEST */
+	const char *kernel, *initrd, *append, *disk;	/* NULL: none; there is a kernel */
+	const char *cpu, *ram;		/* as QEMU has them; NULL: its best one, 256M */
+	const char *input;		/* what is typed at the console; NULL: standard input */
+	bool read_only;			/* the disk */
+	bool quiet;			/* the console is dropped */
+	bool console_to_stderr;
+	bool devices;			/* references to devices' registers are PM_REF_UNCACHED;
+					 * takes time */
+	uint64_t limit;			/* instructions; 0: none */
+	volatile int *interrupted;
+};
+
+enum qemu_end { QEMU_POWERED_OFF, QEMU_RESET, QEMU_LIMIT, QEMU_INTERRUPTED };
+
+/* Could it be run? One sentence if not: a file that is not there, a QEMU that is too old. */
+enum pm_status qemu_check(const struct qemu_config *cfg, struct pm_err *err);
+/* Run it until it ends. PM_ERR and @err: the pipeline or the plug-in's words failed. @ended says why
+ * it ended otherwise than it should have: what was seen until then is good. */
+enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, struct pm_pipeline *p,
+			enum qemu_end *how, struct pm_err *ended, struct pm_err *err);
+
+#endif

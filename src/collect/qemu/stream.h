@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.h - what the plug-in inside QEMU tells pugmark: a ring of buffers in a memory file, and words
+ *
+ * Both sides are built from this header, and the plug-in is a part of pugmark's executable, so the two
+ * always agree. pugmark nevertheless trusts nothing that it reads here: the guest is in the same
+ * process as the plug-in.
+ *
+ *   OFFSET                SIZE          CONTENTS
+ *        0                4096          struct qs_ring
+ *     4096 + i * QS_BYTES QS_BYTES      buffer i: words of 64 bits, used[i] of them
+ *
+ * The plug-in fills buffers in turn. `filled` and `emptied` count them, modulo 2^32; a side that has
+ * to wait sleeps on the other one's counter (futex). No record crosses the end of a buffer.
+ *
+ *   BITS     a reference                    a block begins       a record
+ *    0..1    0                              1                    2
+ *       2    1: of a device's register                           2..7: enum qs_record
+ *       3    1: written                                          8..31: words that follow
+ *    4..6    log2 of its size
+ *    7..15   which instruction of the block
+ *   16..63   the lower 48 bits of its
+ *            address, sign-extended         32..63: its number   32..63: by record */
+#ifndef PM_QEMU_STREAM_H
+#define PM_QEMU_STREAM_H
+
+#include <stdint.h>
+
+#define QS_MAGIC	0x53514d50u	/* "PMQS" */
+#define QS_BUFFERS	8u
+#define QS_BYTES	(256u << 10)
+#define QS_WORDS	(QS_BYTES / 8)
+#define QS_HEADER	4096u
+#define QS_SIZE		(QS_HEADER + QS_BUFFERS * QS_BYTES)
+
+struct qs_ring {
+	uint32_t magic;			/* by pugmark; the plug-in refuses another one */
+	uint32_t filled, emptied;
+	uint32_t ended;			/* the plug-in fills no more */
+	uint32_t used[QS_BUFFERS];	/* words */
+};
+
+enum qs_tag { QS_REF, QS_BLOCK, QS_RECORD };
+#define QS_DEVICE	(1u << 2)
+#define QS_WRITE	(1u << 3)
+#define QS_SIZE_SHIFT	4
+#define QS_SLOT_SHIFT	7
+#define QS_ADDR_SHIFT	16
+#define QS_MAX_INSNS	512u		/* of a block */
+#define QS_MAX_LEN	15u		/* bytes of an instruction */
+
+enum qs_record {
+	/* 32..63: its number, one more than the last one's. Words: address; instructions, and in bit
+	 * 16 whether it is 64-bit code; a byte for the length of each instruction; their bytes. The
+	 * last two are padded to words. */
+	QS_DEFINE = 1,
+	/* A reference whose address needs 64 bits. Words: the reference's; the address. */
+	QS_WIDE_REF,
+	/* A reference of the first instruction of block 32..63, which QEMU executes once more, by
+	 * itself, in place of that of the block that runs: devices' registers. Words: as above. */
+	QS_AGAIN,
+	QS_SPACE,			/* words: the page directory from now on */
+	QS_INTERRUPT,			/* 32..63: vector; words: where control will go back to */
+	QS_END,				/* nothing follows */
+};
+
+static inline uint64_t qs_record(enum qs_record type, unsigned words, uint32_t number)
+{
+	return QS_RECORD | (uint64_t)type << 2 | (uint64_t)words << 8 | (uint64_t)number << 32;
+}
+static inline unsigned qs_type(uint64_t word)
+{
+	return (unsigned)(word >> 2) & 0x3f;
+}
+static inline uint32_t qs_words(uint64_t word)
+{
+	return (uint32_t)word >> 8;
+}
+static inline uint32_t qs_number(uint64_t word)
+{
+	return (uint32_t)(word >> 32);
+}
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/qemu/stream_reader.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "collect/qemu/stream.h"
+#include "isa/x86/decode.h"
+#include "trace/expand.h"
+
+#define MAX_BLOCKS	(1u << 24)
+#define MAX_BATCH	(1u << 20)	/* events; only a rep instruction makes so many in one block */
+#define NMI		2
+#define PUSHED		SIZE_MAX	/* open_at: it has gone to the pipeline, as whole */
+
+struct block {
+	uint64_t pc, fall, target;	/* where control goes behind it; both `fall` if there is no
+					 * other place */
+	uint64_t last;			/* address of its last instruction */
+	uint32_t first, n, bytes;	/* instructions, in the code table */
+	bool anywhere;			/* control goes wherever registers or memory say */
+	bool rep;			/* the last instruction is one */
+	uint8_t per_iter;		/* references of an iteration */
+};
+
+struct qs_reader {
+	struct pm_pipeline *p;
+	struct x86_decoder *decoder[2];	/* enum x86_mode */
+	struct pm_stream stream;
+	struct pm_code code;
+	struct block *block;		/* by number, as in the code table */
+	struct pm_insn *insn;
+	struct pm_block *code_block;
+	size_t cap_block, cap_insn, cap_code;
+
+	struct pm_event *ev;
+	size_t nev, cap_ev;
+	size_t open_at;			/* ev[]: the event of `open` */
+	const struct block *open;	/* of whose end nothing is known yet; NULL: none */
+	uint32_t base;			/* what to add to slots: a rep instruction goes on */
+	uint32_t allowed;		/* so many of its instructions are within the limit */
+	uint32_t again;			/* one more than the slot that was executed by itself; 0 */
+	uint64_t iter_refs;		/* of the rep instruction */
+	uint64_t pushed;		/* instructions in batches before this one */
+	uint64_t limit;
+	uint64_t words;			/* before this buffer */
+	struct qs_totals t;
+};
+
+struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit)
+{
+	struct qs_reader *r = pm_alloc(sizeof *r);
+
+	r->p = p;
+	r->limit = limit ? limit : UINT64_MAX;
+	r->stream.name = "cpu0";
+	r->decoder[X86_MODE_64] = x86_decoder_new(X86_MODE_64);
+	r->decoder[X86_MODE_32] = x86_decoder_new(X86_MODE_32);
+	return r;
+}
+
+void qs_reader_free(struct qs_reader *r)
+{
+	if (!r)
+		return;
+	x86_decoder_free(r->decoder[0]);
+	x86_decoder_free(r->decoder[1]);
+	free(r->block);
+	free(r->insn);
+	free(r->code_block);
+	free(r->ev);
+	free(r);
+}
+
+const struct qs_totals *qs_reader_totals(const struct qs_reader *r)
+{
+	return &r->t;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static void add_insn(struct qs_reader *r, uint64_t pc, const uint8_t *bytes, uint8_t len, bool wide,
+		     struct x86_insn *x)
+{
+	struct pm_insn *in;
+
+	pm_grow(r->insn, r->code.ninsn, r->cap_insn);
+	in = r->insn + r->code.ninsn++;
+	*in = (struct pm_insn){
+		.pc = pc, .len = len, .isa = wide ? PM_ISA_X86_64 : PM_ISA_X86_32,
+		.object = PM_NONE,
+	};
+	memcpy(in->bytes, bytes, len);
+	if (!x86_decode(r->decoder[wide ? X86_MODE_64 : X86_MODE_32], in->bytes, len, x) ||
+	    x->len != len) {
+		*x = (struct x86_insn){ .kind = X86_UNKNOWN };
+		return;
+	}
+	in->flow = x->class;
+	in->nref = x->nref;
+	in->rep = !!(x->prop & X86_REP);
+}
+
+static void find_end(struct qs_reader *r, struct block *b, const struct x86_insn *x)
+{
+	const struct pm_insn *last = r->insn + b->first + b->n - 1;
+
+	b->last = last->pc;
+	b->fall = b->target = pm_insn_next(last);
+	b->rep = last->rep;
+	b->per_iter = last->nref ? last->nref : 1;
+	switch (x->kind) {
+	case X86_JMP: case X86_CALL:
+		pm_insn_target(last, &b->target);
+		b->fall = b->target;
+		break;
+	case X86_JCC: case X86_JCX:
+		pm_insn_target(last, &b->target);
+		break;
+	case X86_PLAIN:
+		break;
+	default:
+		b->anywhere = true;
+	}
+}
+
+/* @w: behind the record's first word, @n of them. False: they make no sense. */
+static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size_t n)
+{
+	uint32_t insns, left;
+	struct x86_insn x = { 0 };
+	const uint8_t *len, *p;
+	struct pm_block *cb;
+	struct block *b;
+	uint64_t pc;
+
+	if (n < 2 || number != r->code.nblock || number >= MAX_BLOCKS)
+		return false;
+	insns = w[1] & 0xffff;
+	if (!insns || insns > QS_MAX_INSNS || w[1] >> 17 || n < 2 + (insns + 7) / 8)
+		return false;
+	len = (const uint8_t *)(w + 2);
+	p = (const uint8_t *)(w + 2 + (insns + 7) / 8);
+	left = (uint32_t)(n - 2 - (insns + 7) / 8) * 8;
+	for (uint32_t i = 0, all = 0; i < insns; i++) {
+		all += len[i];
+		if (!len[i] || len[i] > QS_MAX_LEN || all > left)
+			return false;
+	}
+	/* `open` points into the array */
+	if (r->code.nblock == r->cap_block && r->open) {
+		size_t open = (size_t)(r->open - r->block);
+
+		pm_grow(r->block, r->code.nblock, r->cap_block);
+		r->open = r->block + open;
+	}
+	pm_grow(r->block, r->code.nblock, r->cap_block);
+	pm_grow(r->code_block, r->code.nblock, r->cap_code);
+	b = r->block + number;
+	*b = (struct block){ .pc = w[0], .n = insns, .first = (uint32_t)r->code.ninsn };
+	pc = w[0];
+	for (uint32_t i = 0; i < insns; i++) {
+		add_insn(r, pc, p, len[i], w[1] >> 16, &x);
+		p += len[i];
+		pc += len[i];
+	}
+	b->bytes = (uint32_t)(pc - b->pc);
+	find_end(r, b, &x);
+	cb = r->code_block + r->code.nblock++;
+	*cb = (struct pm_block){ .pc = b->pc, .insn = b->first, .n = insns };
+	return true;
+}
+
+/* Which of its instructions is at @pc; b->n: none. */
+static uint32_t slot_at(const struct qs_reader *r, const struct block *b, uint64_t pc)
+{
+	uint32_t i = 0;
+
+	while (i < b->n && r->insn[b->first + i].pc != pc)
+		i++;
+	return i;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static enum pm_status push(struct qs_reader *r, struct pm_err *err)
+{
+	struct pm_batch b = {
+		.stream = &r->stream, .code = &r->code, .ev = r->ev, .n = r->nev,
+		.first_insn = r->pushed,
+	};
+
+	if (!r->nev)
+		return PM_OK;
+	r->code.insn = r->insn;
+	r->code.block = r->code_block;
+	r->nev = 0;
+	r->open_at = PUSHED;
+	r->pushed = r->t.instructions;
+	return pm_pipeline_push(r->p, &b, err);
+}
+
+static inline struct pm_event *add(struct qs_reader *r, enum pm_kind kind)
+{
+	struct pm_event *ev;
+
+	pm_grow(r->ev, r->nev, r->cap_ev);
+	ev = r->ev + r->nev++;
+	*ev = (struct pm_event){ .kind = (uint8_t)kind, .id = PM_NONE };
+	return ev;
+}
+
+/* So many instructions of the open block completed. HOT. False: the limit is reached. */
+static inline bool close_block(struct qs_reader *r, uint32_t n)
+{
+	const struct block *b = r->open;
+
+	if (__builtin_expect(n > r->allowed, 0))
+		n = r->allowed;
+	if (__builtin_expect(b->rep, 0) && n == b->n) {
+		struct pm_event *ev = add(r, PM_EV_REP_END);
+
+		ev->addr = b->last;
+		ev->id = b->n - 1;
+		ev->value = r->iter_refs / b->per_iter;
+	}
+	if (__builtin_expect(n != b->n, 0) && r->open_at == PUSHED) {
+		n = b->n;
+	} else if (__builtin_expect(n != b->n, 0)) {
+		r->t.cut++;
+		r->ev[r->open_at].value = n;
+		if (!n && r->open_at + 1 == r->nev)
+			r->nev--;	/* nothing of it happened */
+	}
+	r->t.instructions += n;
+	r->open = NULL;
+	return r->t.instructions < r->limit;
+}
+
+/* Control has left the open block for @next. */
+static uint32_t completed(struct qs_reader *r, uint64_t next)
+{
+	const struct block *b = r->open;
+	uint32_t k;
+
+	if (r->again && r->again < b->n) {
+		if (next != r->insn[b->first + r->again].pc)
+			r->t.unexplained++;
+		return r->again;			/* (3) */
+	}
+	if (next == b->fall || next == b->target || b->anywhere)
+		return b->n;
+	k = slot_at(r, b, next);
+	if (k && k < b->n) {				/* (4) */
+		r->t.attempts++;
+		return k;
+	}
+	r->t.unexplained++;
+	return b->n;
+}
+
+/* How much of the open block had completed when the interrupt @vector came, which goes back to
+ * @pc. */
+static uint32_t completed_before(struct qs_reader *r, uint32_t vector, uint64_t pc)
+{
+	const struct block *b = r->open;
+	uint32_t k;
+
+	if (r->again && r->again < b->n)
+		return r->again;			/* (3) */
+	if (vector >= 32 || vector == NMI) {		/* (2) */
+		if (!b->rep || pc != b->last)
+			return b->n;
+		r->t.attempts++;
+		return b->n - 1;
+	}
+	k = slot_at(r, b, pc);				/* (1) */
+	r->t.attempts += k < b->n;
+	return k;
+}
+
+/* HOT: a block begins. */
+static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, struct pm_err *err)
+{
+	const struct block *b = r->block + number;
+	struct pm_event *ev;
+	uint64_t left;
+
+	if (r->open) {
+		if (__builtin_expect(r->open->rep, 0) && b->pc == r->open->last && b->n == 1 &&
+		    b->rep) {
+			r->base = r->open->n - 1;
+			r->t.goes++;
+			return PM_OK;
+		}
+		if (!close_block(r, __builtin_expect((b->pc == r->open->fall ||
+						      b->pc == r->open->target) && !r->again, 1)
+				 ? r->open->n : completed(r, b->pc)))
+			return PM_END;
+	}
+	if (r->nev >= PM_BATCH_EVENTS && push(r, err) != PM_OK)
+		return PM_ERR;
+	r->open = b;
+	r->open_at = r->nev;
+	r->base = r->again = 0;
+	r->iter_refs = 0;
+	left = r->limit - r->t.instructions;
+	r->allowed = b->n < left ? b->n : (uint32_t)left;
+	ev = add(r, PM_EV_BLOCK);
+	ev->id = number;
+	ev->addr = b->pc;
+	ev->value = b->n;
+	return PM_OK;
+}
+
+static enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_t slot,
+			     struct pm_err *err)
+{
+	const struct block *b = r->open;
+	const bool write = word & QS_WRITE;
+	uint8_t flags = word & QS_DEVICE ? PM_REF_UNCACHED : 0;
+	struct pm_event *ev;
+
+	if (__builtin_expect(slot >= r->allowed, 0))
+		return PM_OK;
+	if (__builtin_expect(b->rep && slot == b->n - 1, 0)) {
+		/* what is held back until it is known how the block ends has to have an end */
+		if (r->nev >= MAX_BATCH && push(r, err) != PM_OK)
+			return PM_ERR;
+		if (r->iter_refs++ % b->per_iter == 0) {
+			ev = add(r, PM_EV_REP_ITER);
+			ev->addr = b->last;
+			ev->id = slot;
+		}
+		flags |= PM_REF_REP;
+	}
+	ev = add(r, write ? PM_EV_WRITE : PM_EV_READ);
+	ev->flags = flags;
+	ev->size = (uint16_t)(1u << (word >> QS_SIZE_SHIFT & 7));
+	ev->id = slot;
+	ev->addr = addr;
+	if (write)
+		r->t.writes++;
+	else
+		r->t.reads++;
+	return PM_OK;
+}
+
+/* The instruction is executed once more, by itself: what it had referenced before it was given up
+ * is taken back. */
+static void take_back(struct qs_reader *r, uint32_t slot)
+{
+	while (r->nev > r->open_at + 1 && r->ev[r->nev - 1].id == slot) {
+		r->t.reads -= r->ev[r->nev - 1].kind == PM_EV_READ;
+		r->t.writes -= r->ev[r->nev - 1].kind == PM_EV_WRITE;
+		r->nev--;
+	}
+	r->iter_refs = 0;
+}
+
+/* False: it makes no sense. */
+static bool on_again(struct qs_reader *r, uint32_t number, const uint64_t *w, enum pm_status *st,
+		     struct pm_err *err)
+{
+	uint32_t slot;
+
+	if (number >= r->code.nblock)
+		return false;
+	/* behind an interrupt's frame and the like nobody's instruction runs */
+	if (!r->open)
+		return true;
+	slot = slot_at(r, r->open, r->block[number].pc);
+	if (slot == r->open->n)
+		return true;
+	if (r->again != slot + 1) {
+		take_back(r, slot);
+		r->again = slot + 1;
+		r->t.attempts++;
+	}
+	*st = on_ref(r, w[0], w[1], slot, err);
+	return true;
+}
+
+/* A record with its @n words behind it. False: it makes no sense. */
+static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, size_t n,
+		      enum pm_status *st, struct pm_err *err)
+{
+	const uint32_t number = qs_number(word);
+	uint32_t slot;
+	struct pm_event *ev;
+
+	switch (qs_type(word)) {
+	case QS_DEFINE:
+		return define(r, number, w, n);
+	case QS_WIDE_REF:
+		slot = n == 2 ? (uint32_t)(w[0] >> QS_SLOT_SHIFT & 0x1ff) + r->base : 0;
+		if (n != 2 || !r->open || slot >= r->open->n)
+			return false;
+		*st = on_ref(r, w[0], w[1], slot, err);
+		return true;
+	case QS_AGAIN:
+		return n == 2 && on_again(r, number, w, st, err);
+	case QS_SPACE:
+		if (n != 1)
+			return false;
+		ev = add(r, PM_EV_SWITCH);
+		ev->value = w[0] >> 12;
+		r->t.switches++;
+		return true;
+	case QS_INTERRUPT:
+		if (n != 1 || number > 255)
+			return false;
+		if (r->open && !close_block(r, completed_before(r, number, w[0])))
+			*st = PM_END;
+		ev = add(r, PM_EV_INTERRUPT);
+		ev->addr = w[0];
+		ev->value = number;
+		r->t.interrupts++;
+		return true;
+	case QS_END:
+		*st = PM_END;
+		return !n;
+	}
+	return false;
+}
+
+static enum pm_status nonsense(const struct qs_reader *r, size_t i, uint64_t word,
+			       struct pm_err *err)
+{
+	return pm_fail(err, (r->words + i) * 8, "the plug-in's word 0x%llx makes no sense here",
+		       (unsigned long long)word);
+}
+
+enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct pm_err *err)
+{
+	enum pm_status st = PM_OK;
+	size_t i = 0;
+
+	while (i < n && st == PM_OK) {
+		const uint64_t word = w[i];
+		size_t more = 0;
+
+		if ((word & 3) == QS_REF) {
+			uint32_t slot = (uint32_t)(word >> QS_SLOT_SHIFT & 0x1ff) + r->base;
+
+			if (__builtin_expect(!r->open || slot >= r->open->n, 0))
+				return nonsense(r, i, word, err);
+			st = on_ref(r, word, (uint64_t)((int64_t)word >> QS_ADDR_SHIFT), slot, err);
+		} else if ((word & 3) == QS_BLOCK) {
+			if (__builtin_expect(qs_number(word) >= r->code.nblock, 0))
+				return nonsense(r, i, word, err);
+			st = on_block(r, qs_number(word), err);
+		} else {
+			more = qs_words(word);
+			if ((word & 3) != QS_RECORD || more > n - i - 1 ||
+			    !on_record(r, word, w + i + 1, more, &st, err))
+				return nonsense(r, i, word, err);
+		}
+		i += 1 + more;
+	}
+	r->words += n;
+	return st;
+}
+
+enum pm_status qs_reader_finish(struct qs_reader *r, struct pm_err *err)
+{
+	if (r->open)
+		close_block(r, r->again && r->again < r->open->n ? r->again : r->open->n);
+	return push(r, err);
+}
