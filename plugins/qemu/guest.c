@@ -9,14 +9,14 @@
 
 struct guest guest = { .selector = UINT32_MAX };
 
-enum { R_RSP, R_CS, R_CR0, R_CR3, R_EFER, R_COUNT };
+enum { R_RIP, R_RSP, R_CS, R_CR0, R_CR3, R_EFER, R_COUNT };
 static struct qemu_plugin_register *reg[R_COUNT];
 static struct g_byte_array *bytes;	/* what was read last */
 
 bool guest_find_registers(void)
 {
 	static const char *const name[R_COUNT][2] = {
-		[R_RSP] = { "rsp", "esp" }, [R_CS] = { "cs" }, [R_CR0] = { "cr0" },
+		[R_RIP] = { "rip", "eip" }, [R_RSP] = { "rsp", "esp" }, [R_CS] = { "cs" }, [R_CR0] = { "cr0" },
 		[R_CR3] = { "cr3" }, [R_EFER] = { "efer" },
 	};
 	struct g_array *all = qemu_plugin_get_registers();
@@ -33,7 +33,7 @@ bool guest_find_registers(void)
 	}
 	if (all)
 		g_array_free(all, 1);
-	return reg[R_RSP] && reg[R_CS] && reg[R_CR0] && reg[R_CR3];
+	return reg[R_RIP] && reg[R_RSP] && reg[R_CS] && reg[R_CR0] && reg[R_CR3];
 }
 
 /* 0 if it cannot be read. */
@@ -63,6 +63,11 @@ void guest_read_control(void)
 	/* bit 63 and the low bits are about what stays in the TLB */
 	guest.directory = read_register(R_CR3) & 0x000ffffffffff000;
 	guest.selector = UINT32_MAX;
+}
+
+uint64_t guest_pc(void)
+{
+	return read_register(R_RIP);
 }
 
 bool guest_wide_code(void)
@@ -133,7 +138,8 @@ void guest_table(enum control which, const struct qemu_plugin_mem_value *v)
 	}
 }
 
-enum control guest_control(const uint8_t *p, unsigned len)
+/* How many bytes are prefixes. */
+static unsigned prefixes(const uint8_t *p, unsigned len)
 {
 	unsigned i = 0;
 
@@ -141,6 +147,13 @@ enum control guest_control(const uint8_t *p, unsigned len)
 			   p[i] == 0x3e || p[i] == 0x26 || p[i] == 0x64 || p[i] == 0x65 ||
 			   p[i] == 0xf0 || p[i] == 0xf2 || p[i] == 0xf3 || (p[i] & 0xf0) == 0x40))
 		i++;
+	return i;
+}
+
+enum control guest_control(const uint8_t *p, unsigned len)
+{
+	const unsigned i = prefixes(p, len);
+
 	if (i + 2 >= len || p[i] != 0x0f)
 		return CONTROL_NONE;
 	if (p[i + 1] == 0x22)
@@ -156,4 +169,17 @@ enum control guest_control(const uint8_t *p, unsigned len)
 		return CONTROL_REGISTER;	/* lmsw */
 	}
 	return CONTROL_NONE;
+}
+
+uint64_t guest_branch(const uint8_t *p, unsigned len, uint64_t end)
+{
+	const unsigned i = prefixes(p, len);
+	int32_t d = 0;
+
+	if (i + 2 == len && ((p[i] & 0xf0) == 0x70 || (p[i] & 0xfc) == 0xe0 || p[i] == 0xeb))
+		d = (int8_t)p[i + 1];
+	else if ((i + 5 == len && (p[i] & 0xfe) == 0xe8) ||
+		 (i + 6 == len && p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80))
+		memcpy(&d, p + len - 4, 4);
+	return end + (uint64_t)(int64_t)d;
 }

@@ -31,6 +31,8 @@ extern struct guest guest;
 /* False: QEMU has none of these registers. */
 bool guest_find_registers(void);
 void guest_read_control(void);
+/* Where the block begins whose call-back this is. */
+uint64_t guest_pc(void);
 bool guest_wide_code(void);		/* is what runs 64-bit code? */
 /* The vector whose handler is at @pc, or -1. */
 int guest_vector_at(uint64_t pc);
@@ -39,5 +41,7 @@ bool guest_interrupted(unsigned vector, uint64_t *pc);
 /* An instruction of CONTROL_IDT or CONTROL_GDT has read @v of its operand. */
 void guest_table(enum control which, const struct qemu_plugin_mem_value *v);
 enum control guest_control(const uint8_t *insn, unsigned len);
+/* Where a direct branch goes that ends at @end; @end if it is none. */
+uint64_t guest_branch(const uint8_t *insn, unsigned len, uint64_t end);
 
 #endif

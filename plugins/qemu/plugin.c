@@ -11,6 +11,10 @@
  * A block may be translated again and again. One with the same address and bytes keeps its number, so
  * memory grows with what the guest executes, and not with time.
  *
+ * QEMU knows blocks by physical address. The same one runs wherever its page is mapped, and is said to
+ * be where it ran first. So where a block runs is only known if it is where the one before leads to;
+ * else the program counter tells. A block that runs elsewhere gets another number there.
+ *
  * The trace begins where the guest turns on paging: before that, a PC's firmware runs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,15 +36,22 @@ struct block {
 	uint64_t pc, word;		/* what is said when it begins */
 	uint32_t n, bytes;
 	uint32_t number;		/* UINT32_MAX: pugmark does not know it yet */
+	uint64_t next[2];		/* behind it, and where it branches to */
+	struct block *elsewhere;	/* the same at another address, where it ran last */
 	bool control;			/* it may change control registers */
 	bool handler;			/* of `vector` */
 	uint8_t vector;
+	bool plain;			/* pugmark knows it, and none of the above */
 	uint8_t *len, *code;		/* of each instruction; of all */
 	struct insn insn[];
 };
 
 static struct {
-	struct block *now;		/* that runs */
+	struct block *now;		/* that runs, as QEMU knows it */
+	uint64_t next[2];		/* of it */
+	uint64_t away;			/* how far from there it really is */
+	uint64_t end;			/* where it really ends */
+	bool plain;			/* on, nothing to look at, and not away */
 	bool on;			/* pugmark is told */
 	bool look;			/* control registers may have changed */
 	bool devices;			/* whether a reference is to a device is wanted */
@@ -124,6 +135,28 @@ static struct block *keep(struct block *b)
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
+/* @b where it runs now. */
+static struct block *moved(struct block *b)
+{
+	const uint64_t pc = b->pc + state.away;
+	struct block *m = b->elsewhere;
+	const size_t size = sizeof *b + b->n * sizeof b->insn[0] + b->n + b->bytes;
+
+	if (m && m->pc == pc)
+		return m;
+	m = alloc(size);
+	memcpy(m, b, size);
+	m->pc = pc;
+	m->len = (uint8_t *)(m->insn + m->n);
+	m->code = m->len + m->n;
+	for (uint32_t i = 0; i < m->n; i++)
+		m->insn[i].block = m;
+	m->elsewhere = NULL;
+	m->number = UINT32_MAX;
+	m->plain = m->handler = false;
+	return b->elsewhere = keep(m);
+}
+
 /* For the first time. What follows it in memory need not be asked whether it is a handler's. */
 static void define(struct block *b, bool wide)
 {
@@ -140,10 +173,11 @@ static void define(struct block *b, bool wide)
 	memcpy(ring.w, b->len, b->n);
 	memcpy(ring.w + nlen, b->code, b->bytes);
 	ring.w += nlen + ncode;
-	if (!state.now || b->pc != state.now->pc + state.now->bytes)
+	if (b->pc != state.end)
 		vector = guest_vector_at(b->pc);
 	b->handler = vector >= 0;
 	b->vector = (uint8_t)vector;
+	b->plain = !b->handler && !b->control;
 }
 
 static void say_space(void)
@@ -172,20 +206,31 @@ static void say_interrupt(unsigned vector)
 
 static __attribute__((noinline)) void unusual_block(struct block *b)
 {
+	const bool begins = !state.on;
+	struct block *where = b;
+
 	if (state.look) {
 		guest_read_control();
 		say_space();
 		state.look = false;
 	}
 	if (state.on) {
-		if (b->number == UINT32_MAX)
-			define(b, guest_wide_code());
-		if (b->handler)
-			say_interrupt(b->vector);
-		ring_put(b->word);
+		if (begins || (b->pc != state.next[0] && b->pc != state.next[1]))
+			state.away = guest_pc() - b->pc;
+		if (state.away)
+			where = moved(b);
+		if (where->number == UINT32_MAX)
+			define(where, guest_wide_code());
+		if (where->handler)
+			say_interrupt(where->vector);
+		ring_put(where->word);
 	}
 	state.look = b->control;
 	state.now = b;
+	state.end = where->pc + b->bytes;
+	state.next[0] = b->next[0];
+	state.next[1] = b->next[1];
+	state.plain = state.on && !state.look && !state.away;
 }
 
 /* HOT */
@@ -194,13 +239,16 @@ static void on_block(unsigned cpu, void *data)
 	struct block *b = data;
 
 	(void)cpu;
-	if (__builtin_expect(state.look | !state.on | b->control | b->handler |
-			     (b->number == UINT32_MAX), 0)) {
+	if (__builtin_expect(!(state.plain & b->plain) ||
+			     (b->pc != state.next[0] && b->pc != state.next[1]), 0)) {
 		unusual_block(b);
 		return;
 	}
 	ring_put(b->word);
 	state.now = b;
+	state.end = b->next[0];
+	state.next[0] = b->next[0];
+	state.next[1] = b->next[1];
 }
 
 /* Size and direction, as they stand in a word. QEMU's number for them is opaque, and it has few. */
@@ -292,6 +340,8 @@ static struct block *read_block(const struct qemu_plugin_tb *tb)
 		b->control |= b->insn[i].control == CONTROL_REGISTER;
 		p += len;
 	}
+	b->next[0] = b->pc + bytes;
+	b->next[1] = guest_branch(p - b->len[n - 1], b->len[n - 1], b->next[0]);
 	return b;
 }
 

@@ -369,7 +369,10 @@ static bool on_again(struct qs_reader *r, uint32_t number, const uint64_t *w, en
 	/* behind an interrupt's frame and the like nobody's instruction runs */
 	if (!r->open)
 		return true;
-	slot = slot_at(r, r->open, r->block[number].pc);
+	/* QEMU may have found it where the page is mapped for somebody else */
+	for (slot = 0; slot < r->open->n; slot++)
+		if (!((r->insn[r->open->first + slot].pc ^ r->block[number].pc) % 4096))
+			break;
 	if (slot == r->open->n)
 		return true;
 	if (r->again != slot + 1) {
