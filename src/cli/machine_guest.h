@@ -4,7 +4,7 @@
 #define PM_CLI_MACHINE_GUEST_H
 
 #include "cli/opt.h"
-#include "collect/qemu/run.h"
+#include "collect/qemu/qemu_run.h"
 
 struct machine_guest {
 	struct qemu_config qemu;

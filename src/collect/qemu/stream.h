@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.h - what the plug-in inside QEMU tells pugmark: a ring of buffers in a memory file, and words
+/* stream.h - what the plug-in inside QEMU tells pugmark: a ring of buffers in a memory file, and
+ * words in it
  *
- * Both sides are built from this header, and the plug-in is a part of pugmark's executable, so the two
- * always agree. pugmark nevertheless trusts nothing that it reads here: the guest is in the same
- * process as the plug-in.
+ * Both sides are built from this header, and the plug-in is a part of pugmark's executable, so the
+ * two always agree. pugmark nevertheless trusts nothing that it reads here: the guest is in the
+ * same process as the plug-in.
  *
  *   OFFSET                SIZE          CONTENTS
  *        0                4096          struct qs_ring
  *     4096 + i * QS_BYTES QS_BYTES      buffer i: words of 64 bits, used[i] of them
  *
- * The plug-in fills buffers in turn. `filled` and `emptied` count them, modulo 2^32; a side that has
- * to wait sleeps on the other one's counter (futex). No record crosses the end of a buffer.
+ * The plug-in fills buffers in turn. `filled` and `emptied` count them, modulo 2^32; a side that
+ * has to wait sleeps on the other one's counter (futex). No record crosses the end of a buffer.
  *
  *   BITS     a reference                    a block begins       a record
  *    0..1    0                              1                    2
@@ -49,9 +50,9 @@ enum qs_tag { QS_REF, QS_BLOCK, QS_RECORD };
 #define QS_MAX_LEN	15u		/* bytes of an instruction */
 
 enum qs_record {
-	/* 32..63: its number, one more than the last one's. Words: address; instructions, and in bit
-	 * 16 whether it is 64-bit code; a byte for the length of each instruction; their bytes. The
-	 * last two are padded to words. */
+	/* 32..63: its number, one more than the last one's. Words: address; instructions, and in
+	 * bit 16 whether it is 64-bit code; a byte for the length of each instruction; their bytes.
+	 * The last two are padded to words. */
 	QS_DEFINE = 1,
 	/* A reference whose address needs 64 bits. Words: the reference's; the address. */
 	QS_WIDE_REF,

@@ -9,11 +9,11 @@
 #include "trace/expand.h"
 
 #define MAX_BLOCKS	(1u << 24)
-#define MAX_BATCH	(1u << 20)	/* events; only a rep instruction makes so many in one block */
+#define MAX_BATCH	(1u << 20)	/* events; only rep instructions make so many */
 #define NMI		2
 #define PUSHED		SIZE_MAX	/* open_at: it has gone to the pipeline, as whole */
 
-struct block {
+struct qemu_block {
 	uint64_t pc, fall, target;	/* where control goes behind it; both `fall` if there is no
 					 * other place */
 	uint64_t last;			/* address of its last instruction */
@@ -28,7 +28,7 @@ struct qs_reader {
 	struct x86_decoder *decoder[2];	/* enum x86_mode */
 	struct pm_stream stream;
 	struct pm_code code;
-	struct block *block;		/* by number, as in the code table */
+	struct qemu_block *block;		/* by number, as in the code table */
 	struct pm_insn *insn;
 	struct pm_block *code_block;
 	size_t cap_block, cap_insn, cap_code;
@@ -36,7 +36,7 @@ struct qs_reader {
 	struct pm_event *ev;
 	size_t nev, cap_ev;
 	size_t open_at;			/* ev[]: the event of `open` */
-	const struct block *open;	/* of whose end nothing is known yet; NULL: none */
+	const struct qemu_block *open;	/* of whose end nothing is known yet; NULL: none */
 	uint32_t base;			/* what to add to slots: a rep instruction goes on */
 	uint32_t allowed;		/* so many of its instructions are within the limit */
 	uint32_t again;			/* one more than the slot that was executed by itself; 0 */
@@ -101,7 +101,7 @@ static void add_insn(struct qs_reader *r, uint64_t pc, const uint8_t *bytes, uin
 	in->rep = !!(x->prop & X86_REP);
 }
 
-static void find_end(struct qs_reader *r, struct block *b, const struct x86_insn *x)
+static void find_end(struct qs_reader *r, struct qemu_block *b, const struct x86_insn *x)
 {
 	const struct pm_insn *last = r->insn + b->first + b->n - 1;
 
@@ -131,7 +131,7 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 	struct x86_insn x = { 0 };
 	const uint8_t *len, *p;
 	struct pm_block *cb;
-	struct block *b;
+	struct qemu_block *b;
 	uint64_t pc;
 
 	if (n < 2 || number != r->code.nblock || number >= MAX_BLOCKS)
@@ -157,7 +157,7 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 	pm_grow(r->block, r->code.nblock, r->cap_block);
 	pm_grow(r->code_block, r->code.nblock, r->cap_code);
 	b = r->block + number;
-	*b = (struct block){ .pc = w[0], .n = insns, .first = (uint32_t)r->code.ninsn };
+	*b = (struct qemu_block){ .pc = w[0], .n = insns, .first = (uint32_t)r->code.ninsn };
 	pc = w[0];
 	for (uint32_t i = 0; i < insns; i++) {
 		add_insn(r, pc, p, len[i], w[1] >> 16, &x);
@@ -172,7 +172,7 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 }
 
 /* Which of its instructions is at @pc; b->n: none. */
-static uint32_t slot_at(const struct qs_reader *r, const struct block *b, uint64_t pc)
+static uint32_t slot_at(const struct qs_reader *r, const struct qemu_block *b, uint64_t pc)
 {
 	uint32_t i = 0;
 
@@ -213,7 +213,7 @@ static inline struct pm_event *add(struct qs_reader *r, enum pm_kind kind)
 /* So many instructions of the open block completed. HOT. False: the limit is reached. */
 static inline bool close_block(struct qs_reader *r, uint32_t n)
 {
-	const struct block *b = r->open;
+	const struct qemu_block *b = r->open;
 
 	if (__builtin_expect(n > r->allowed, 0))
 		n = r->allowed;
@@ -240,7 +240,7 @@ static inline bool close_block(struct qs_reader *r, uint32_t n)
 /* Control has left the open block for @next. */
 static uint32_t completed(struct qs_reader *r, uint64_t next)
 {
-	const struct block *b = r->open;
+	const struct qemu_block *b = r->open;
 	uint32_t k;
 
 	if (r->again && r->again < b->n) {
@@ -263,7 +263,7 @@ static uint32_t completed(struct qs_reader *r, uint64_t next)
  * @pc. */
 static uint32_t completed_before(struct qs_reader *r, uint32_t vector, uint64_t pc)
 {
-	const struct block *b = r->open;
+	const struct qemu_block *b = r->open;
 	uint32_t k;
 
 	if (r->again && r->again < b->n)
@@ -282,7 +282,7 @@ static uint32_t completed_before(struct qs_reader *r, uint32_t vector, uint64_t 
 /* HOT: a block begins. */
 static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, struct pm_err *err)
 {
-	const struct block *b = r->block + number;
+	const struct qemu_block *b = r->block + number;
 	struct pm_event *ev;
 	uint64_t left;
 
@@ -316,7 +316,7 @@ static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, stru
 static enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_t slot,
 			     struct pm_err *err)
 {
-	const struct block *b = r->open;
+	const struct qemu_block *b = r->open;
 	const bool write = word & QS_WRITE;
 	uint8_t flags = word & QS_DEVICE ? PM_REF_UNCACHED : 0;
 	struct pm_event *ev;

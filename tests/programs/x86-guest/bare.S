@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* bare.S - a system of some hundred instructions for `pugmark machine run --guest x86_64`
  *
- * A multiboot kernel. It turns on paging and 64-bit mode, and then does once each thing after which it is
- * not obvious what was executed: faults in the middle of a block and of a rep instruction, device
- * registers in the middle of a block, code that changes itself, code at two addresses, timer
+ * A multiboot kernel. It turns on paging and 64-bit mode, and then does once each thing after which
+ * it is not obvious what was executed: faults in the middle of a block and of a rep instruction,
+ * device registers in the middle of a block, code that changes itself, code at two addresses, timer
  * interrupts. In the end it powers off, by ACPI's register as the firmware has placed it.
  *
  *   virtual               physical
@@ -81,7 +81,7 @@ in_64:	mov $16, %eax
 	jnz 3b
 	mov $twice, %eax
 	call *%rax
-	mov $twice + ALIAS, %eax		/* the same code elsewhere: away, and on from there */
+	mov $twice + ALIAS, %eax		/* the same code elsewhere: and then there again */
 	call *%rax
 	call twice
 

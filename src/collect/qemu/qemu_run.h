@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* run.h - an x86 system in QEMU, whose plug-in (plugins/qemu) says what it executes
+/* qemu_run.h - an x86 system in QEMU, whose plug-in (plugins/qemu) says what it executes
  *
- * The plug-in is a part of this executable. QEMU gets it, and the ring that it fills, as memory files.
+ * The plug-in is a part of this executable. QEMU gets it, and the ring that it fills, as memory
+ * files.
  *
  * Threads    one; signals that ask to end set *interrupted. */
 #ifndef PM_QEMU_RUN_H
@@ -30,8 +31,8 @@ enum qemu_end { QEMU_POWERED_OFF, QEMU_RESET, QEMU_LIMIT, QEMU_INTERRUPTED };
 
 /* Could it be run? One sentence if not: a file that is not there, a QEMU that is too old. */
 enum pm_status qemu_check(const struct qemu_config *cfg, struct pm_err *err);
-/* Run it until it ends. PM_ERR and @err: the pipeline or the plug-in's words failed. @ended says why
- * it ended otherwise than it should have: what was seen until then is good. */
+/* Run it until it ends. PM_ERR and @err: the pipeline or the plug-in's words failed. @ended says
+ * why it ended otherwise than it should have: what was seen until then is good. */
 enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, struct pm_pipeline *p,
 			enum qemu_end *how, struct pm_err *ended, struct pm_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/qemu/run.h"
+#include "collect/qemu/qemu_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

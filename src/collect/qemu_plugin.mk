@@ -5,7 +5,7 @@ QP_WARN  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wer
 QP_FLAGS := -std=gnu11 -O2 -g $(QP_WARN) -D_GNU_SOURCE -Isrc -fPIC -fvisibility=hidden -shared
 EXTRA_OBJS += $(B)/plugins/qemu.o
 
-$(B)/plugins/qemu.so: $(QP_SRCS) $(wildcard plugins/qemu/*.h) src/collect/qemu/stream.h src/collect/qemu.mk
+$(B)/plugins/qemu.so: $(QP_SRCS) $(wildcard plugins/qemu/*.h) src/collect/qemu/stream.h src/collect/qemu_plugin.mk
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(QP_FLAGS) -o $@ $(QP_SRCS)
 	@objcopy --strip-debug $@
