@@ -186,7 +186,7 @@ static const struct pm_opt run_opts[] = {
 	OPT_STR(0, "refs", &run.refs, "FILE",
 		"every fetch, load and store with its cycle and address space (laplace)"),
 	OPT_STR(0, "refs-format", &run.refs_format, "FORMAT",
-		"its format (default: by the name, else laplace)"),
+		"its format (default: by the name, else laplace; x86_64: laplace64)"),
 	OPT_STR(0, "kernel-events", &run.kernel_events, "FILE",
 		"what the guest's kernel reports: switches, forks, mappings (laplace-events)"),
 	OPT_LIST('s', "sim", &run.sims, "NAME:CONFIG",
@@ -209,7 +209,6 @@ static void check_guest(const struct pm_opt_help *help)
 		{ "--elf", run.elf }, { "--load", run.load }, { "--save", run.save },
 		{ "--cat", run.monitor.cat }, { "--sideband", run.monitor.sideband },
 		{ "--bus", run.monitor.bus }, { "--bus-format", run.monitor.bus_format },
-		{ "--refs", run.refs }, { "--refs-format", run.refs_format },
 		{ "--kernel-events", run.kernel_events }, { "--no-idle", run.no_idle },
 		{ "--warmup", run.warmup }, { "--cycles", run.cycles }, { "--gdb", run.gdb },
 	};
@@ -248,6 +247,8 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 
 	if (pm_opt_parse(argc, argv, run_opts, &help, false))
 		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
+	if (run.refs_format && !run.refs)
+		pm_opt_usage(&help, "--refs-format needs --refs");
 	if (run.guest) {
 		check_guest(&help);
 		return;
@@ -266,8 +267,6 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 		pm_opt_usage(&help, "'%s' is not a size of RAM between 1M and 496M", run.ram);
 	if (run.gdb && (!pm_parse_u64(run.gdb, &run.port) || run.port > 65535))
 		pm_opt_usage(&help, "'%s' is not a TCP port", run.gdb);
-	if (run.refs_format && !run.refs)
-		pm_opt_usage(&help, "--refs-format needs --refs");
 	if (run.kernel_events && run.warmup)
 		pm_opt_usage(&help, "--warmup would leave out what --kernel-events says of "
 			     "mappings");
@@ -431,6 +430,7 @@ static int run_guest(void)
 			.limit = run.limit,
 		},
 		.trace = run.trace, .trace_format = run.trace_format, .json = run.json,
+		.refs = run.refs, .refs_format = run.refs_format,
 		.sims = &run.sims, .stats = run.stats,
 	};
 

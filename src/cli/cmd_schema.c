@@ -15,6 +15,7 @@
 	S(course, "course", "uops, isize, brdist, uop-mix, fusion")                              \
 	S(vcount, "vcount", "vcount") S(rtrace, "rtrace", "rtrace")                              \
 	S(idtinfo, "idtinfo", "idtinfo") S(machine_run, "machine-run", "machine run")            \
+	S(machine_guest, "machine-guest", "machine run --guest")                                 \
 	S(citcat_extract, "citcat-extract", "citcat extract")                                    \
 	S(citcat_replay, "citcat-replay", "citcat replay")                                       \
 	S(citcat_verify, "citcat-verify", "citcat verify")                                       \

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyse/sims.h"
 #include "base/elapsed.h"
@@ -24,6 +25,8 @@ static void on_signal(int sig)
 static enum pm_status set_up(const struct machine_guest *g, struct pm_pipeline *p,
 			     struct pm_err *err)
 {
+	const char *refs_format = g->refs_format;
+
 	pm_pipeline_info(p, "source", "QEMU");
 	pm_pipeline_info(p, "isa", g->qemu.guest);
 	pm_pipeline_info(p, "program", g->qemu.kernel);
@@ -32,6 +35,14 @@ static enum pm_status set_up(const struct machine_guest *g, struct pm_pipeline *
 			return PM_ERR;
 	if (g->trace &&
 	    pm_trace_create(p, g->trace, g->trace_format, QS_FACTS, err) != PM_OK)
+		return PM_ERR;
+	if (g->refs && !refs_format) {
+		const struct pm_format *f = pm_format_by_name(g->refs);
+
+		refs_format = f && strcmp(f->name, "laplace") ? f->name
+			      : strcmp(g->qemu.guest, "i386") ? "laplace64" : "laplace";
+	}
+	if (g->refs && pm_trace_create(p, g->refs, refs_format, QS_FACTS, err) != PM_OK)
 		return PM_ERR;
 	return pm_pipeline_start(p, QS_FACTS, "traces of x86 guests", err);
 }

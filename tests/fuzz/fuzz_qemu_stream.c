@@ -3,13 +3,7 @@
  *
  * Words are read, or refused with a message that says which. What was read goes to a sink that
  * takes blocks and to one that does not, so that numbers and slots are used. The first byte says
- * after how many words a buffer ends.
- */
-/* fuzz_qemu_stream.c - what a hostile guest may make of the plug-in in QEMU: any words at all
- *
- * Words are read, or refused with a message that says which. What was read goes to a sink that takes
- * blocks and to one that does not, so that numbers and slots are used. The first byte says after how
- * many words a buffer ends. */
+ * after how many words a buffer ends. */
 #include <stdlib.h>
 #include <string.h>
 

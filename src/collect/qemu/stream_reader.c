@@ -313,8 +313,10 @@ static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, stru
 	return PM_OK;
 }
 
-static enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_t slot,
-			     struct pm_err *err)
+/* HOT: a reference. */
+static inline __attribute__((always_inline))
+enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_t slot,
+		      struct pm_err *err)
 {
 	const struct qemu_block *b = r->open;
 	const bool write = word & QS_WRITE;

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# fetch-amd64.sh - an unmodified Debian for x86 guests, and a QEMU that takes pugmark's plug-in
+#
+# usage: guest/debian/fetch-amd64.sh DIR
+#
+# Fetches linux-image-cloud-amd64 and busybox-static of Debian 12, and QEMU 10 of its backports unless
+# the one that is installed will do, with apt's own signature checks, in a private apt state below DIR:
+# nothing on the host changes, and no root is needed. DIR then has vmlinuz, initramfs.cpio.gz and
+# qemu-system-x86_64. QEMU's libraries are the host's, so another release than Debian 12 has to have a
+# QEMU 10 of its own.
+set -eu
+dir=${1:?usage: guest/debian/fetch-amd64.sh DIR}
+suite=bookworm
+key=/usr/share/keyrings/debian-archive-keyring.gpg
+die() { echo "fetch-amd64: $*" >&2; exit 1; }
+for p in apt-get apt-cache dpkg-deb cpio gzip; do
+	command -v $p >/dev/null || die "$p is missing"
+done
+test -f $key || die "$key is missing (package debian-archive-keyring)"
+mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/deb"
+cd "$dir"
+dir=$PWD
+: >apt/status
+cat >apt/apt.conf <<EOF
+Dir::State::status "$dir/apt/status";
+Dir::State::Lists "$dir/apt/lists";
+Dir::Cache "$dir/apt/cache";
+Dir::Etc::SourceList "$dir/apt/sources.list";
+Dir::Etc::SourceParts "-";
+APT::Architecture "amd64";
+APT::Architectures { "amd64"; };
+APT::Sandbox::User "root";
+EOF
+for s in $suite $suite-backports; do
+	echo "deb [arch=amd64 signed-by=$key] http://deb.debian.org/debian $s main"
+done >apt/sources.list
+export APT_CONFIG="$dir/apt/apt.conf"
+apt-get -qq update || die "cannot fetch the package lists of $suite"
+rm -rf k b q root deb/*.deb
+mkdir k b q root root/bin root/dev root/proc root/sys root/tmp
+
+# QEMU: its files refer to each other by absolute paths, which -L replaces
+ours=$(qemu-system-x86_64 --version 2>/dev/null | sed -n 's/.*version \([0-9]*\)\..*/\1/p')
+if [ "${ours:-0}" -ge 10 ]; then
+	printf '#!/bin/sh\nexec qemu-system-x86_64 "$@"\n' >qemu-system-x86_64
+else
+	v=$(apt-cache madison qemu-system-x86 | awk '/backports/ { print $3; exit }')
+	test -n "$v" || die "$suite-backports has no qemu-system-x86"
+	(cd deb && apt-get -qq download "qemu-system-x86=$v" "qemu-system-common=$v" "qemu-system-data=$v" seabios) ||
+		die "cannot fetch QEMU $v"
+	for p in deb/qemu-*.deb deb/seabios_*.deb; do dpkg-deb -x "$p" q; done
+	cat >qemu-system-x86_64 <<EOF
+#!/bin/sh
+exec $dir/q/usr/bin/qemu-system-x86_64 -L $dir/q/usr/share/qemu -L $dir/q/usr/share/seabios "\$@"
+EOF
+fi
+chmod +x qemu-system-x86_64
+./qemu-system-x86_64 --version >/dev/null || die "QEMU does not run here: are libraries missing? Install qemu-system-x86"
+
+# the real package's name carries an ABI number that moves: the meta package knows it
+kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+test -n "$kernel" || die "linux-image-cloud-amd64 names no kernel"
+(cd deb && apt-get -qq download "$kernel" busybox-static) || die "cannot fetch $kernel and busybox-static"
+dpkg-deb -x deb/linux-image-*.deb k
+dpkg-deb -x deb/busybox-static_*.deb b
+cp k/boot/vmlinuz-* vmlinuz
+cp "$(find b -name busybox -type f | head -n 1)" root/bin/busybox
+
+# the same work on the guest and on the host: only what it prints counts
+cat >root/work.sh <<'EOF'
+b=${WORK_BUSYBOX:-/bin/busybox}
+$b seq 1 3000 >$WORK_TMP/numbers
+$b md5sum <$WORK_TMP/numbers
+$b sort -r $WORK_TMP/numbers | $b sha1sum
+$b gzip -9n <$WORK_TMP/numbers | $b md5sum
+$b awk '{ n += $1 * 7 % 13 } END { print n }' $WORK_TMP/numbers
+EOF
+cat >root/init <<'EOF'
+#!/bin/busybox sh
+/bin/busybox mount -t proc proc /proc
+echo 'work begins'
+WORK_TMP=/tmp /bin/busybox sh /work.sh
+echo 'work ends'
+/bin/busybox sed -n 's/^pgfault/counted pgfault/p' /proc/vmstat
+/bin/busybox awk '/^ctxt|^processes/ { print "counted", $1, $2 }' /proc/stat
+/bin/busybox poweroff -f
+EOF
+chmod +x root/init
+(cd root && find . | LC_ALL=C sort | cpio -o -H newc --quiet -R 0:0 | gzip -9n >../initramfs.cpio.gz)
+rm -rf k b
+echo "$dir has vmlinuz ($kernel), initramfs.cpio.gz and qemu-system-x86_64. To run it:"
+echo "  pugmark machine run --guest x86_64 --qemu $dir/qemu-system-x86_64 --kernel $dir/vmlinuz \\"
+echo "    --initrd $dir/initramfs.cpio.gz --append 'console=ttyS0 quiet' -o boot.pug"
