@@ -9,7 +9,7 @@
 #include "trace/expand.h"
 
 #define MAX_BLOCKS	(1u << 24)
-#define MAX_BATCH	(1u << 20)	/* events; only rep instructions make so many */
+#define MAX_BATCH	(1u << 20)	/* events; of blocks only those with rep have so many */
 #define NMI		2
 #define PUSHED		SIZE_MAX	/* open_at: it has gone to the pipeline, as whole */
 
@@ -325,10 +325,10 @@ enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_
 
 	if (__builtin_expect(slot >= r->allowed, 0))
 		return PM_OK;
+	/* what is held back until it is known how the block ends has to have an end */
+	if (__builtin_expect(r->nev >= MAX_BATCH, 0) && push(r, err) != PM_OK)
+		return PM_ERR;
 	if (__builtin_expect(b->rep && slot == b->n - 1, 0)) {
-		/* what is held back until it is known how the block ends has to have an end */
-		if (r->nev >= MAX_BATCH && push(r, err) != PM_OK)
-			return PM_ERR;
 		if (r->iter_refs++ % b->per_iter == 0) {
 			ev = add(r, PM_EV_REP_ITER);
 			ev->addr = b->last;
@@ -394,6 +394,10 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 	uint32_t slot;
 	struct pm_event *ev;
 
+	if (r->nev >= MAX_BATCH)
+		*st = push(r, err);
+	if (*st != PM_OK)
+		return true;
 	switch (qs_type(word)) {
 	case QS_DEFINE:
 		return define(r, number, w, n);
