@@ -55,3 +55,5 @@ guests:			## set up, build Linux for the machine and fetch Debian: from the netw
 	@echo 'DEBIAN build/guest/debian'
 	@$(B)/pugmark machine fetch-debian build/guest/debian
 	@guest/debian/laplace.sh build/guest/debian
+	@echo 'DEBIAN build/guest/amd64'
+	@guest/debian/fetch-amd64.sh build/guest/amd64
