@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A family is a tree. Its root takes events, the other nodes take what leaves a *way* (one
- * distinct level, or pair of first levels) of the node above. A node is one way of ordinary levels,
- * which some hierarchy of those that share it lends (the carrier), or several ways of LRU levels in
- * one pass. */
+/* A family is a tree. Its root takes events, the other nodes take what leaves a *variant* (one
+ * distinct level, or pair of first levels) of the node above. A node is one variant of ordinary
+ * levels, which some hierarchy of those that share it lends (the carrier), or several variants of
+ * LRU levels in one pass. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define KEPT		4096	/* requests that wait, at most, before the next level takes them:
 				 * its lines stay in the processor's cache meanwhile */
 
-struct family_way {
+struct family_variant {
 	struct pm_cache **item;			/* hierarchies that have it */
 	size_t n;
 	struct cache_out out;
@@ -25,10 +25,10 @@ struct family_way {
 
 struct family_node {
 	unsigned from, to;		/* levels, as each of its hierarchies counts them */
-	struct lru_family *lru, *lru_d;	/* NULL: one way, with a carrier. lru_d: of the root, data;
+	struct lru_family *lru, *lru_d;	/* NULL: one variant, with a carrier. lru_d: of root, data;
 					 * the same if the first level is not split */
-	struct family_way *way;
-	size_t nway;
+	struct family_variant *variant;
+	size_t nvariant;
 };
 
 struct cache_family {
@@ -110,20 +110,20 @@ static bool alike(const struct pm_cache *a, const struct pm_cache *b, unsigned f
 
 /* ---- building ------------------------------------------------------------------------------- */
 
-static struct family_way *add_way(struct family_node *d)
+static struct family_variant *add_variant(struct family_node *d)
 {
-	d->way = pm_realloc(d->way, (d->nway + 1) * sizeof *d->way);
-	d->way[d->nway] = (struct family_way){ 0 };
-	return d->way + d->nway++;
+	d->variant = pm_realloc(d->variant, (d->nvariant + 1) * sizeof *d->variant);
+	d->variant[d->nvariant] = (struct family_variant){ 0 };
+	return d->variant + d->nvariant++;
 }
 
-static void add_item(struct family_way *w, struct pm_cache *c)
+static void add_item(struct family_variant *w, struct pm_cache *c)
 {
 	w->item = pm_realloc(w->item, (w->n + 1) * sizeof(void *));
 	w->item[w->n++] = c;
 }
 
-/* One way for each distinct one among @c. */
+/* One variant for each distinct one among @c. */
 static struct family_node *node_of(struct pm_cache *const *c, size_t n, unsigned from, unsigned to)
 {
 	struct family_node *d = pm_alloc(sizeof *d);
@@ -133,19 +133,19 @@ static struct family_node *node_of(struct pm_cache *const *c, size_t n, unsigned
 	for (size_t i = 0; i < n; i++) {
 		size_t w = 0;
 
-		while (w < d->nway && !same_levels(d->way[w].item[0], c[i], from, to))
+		while (w < d->nvariant && !same_levels(d->variant[w].item[0], c[i], from, to))
 			w++;
-		add_item(w < d->nway ? d->way + w : add_way(d), c[i]);
+		add_item(w < d->nvariant ? d->variant + w : add_variant(d), c[i]);
 	}
 	return d;
 }
 
-static void add_children(struct family_way *w, unsigned from);
+static void add_children(struct family_variant *w, unsigned from);
 
-/* Levels @from.. of the way's carrier are simulated for itself. */
+/* Levels @from.. of the variant's carrier are simulated for itself. */
 static void carry(struct family_node *d)
 {
-	struct family_way *w = d->way;
+	struct family_variant *w = d->variant;
 	struct pm_cache *c = w->item[0];
 
 	if (w->n == 1) {
@@ -161,36 +161,36 @@ static void carry(struct family_node *d)
 
 static void pass(struct family_node *d)
 {
-	const struct pm_cache *c = d->way[0].item[0];
+	const struct pm_cache *c = d->variant[0].item[0];
 	const bool two = d->to - d->from > 1;
 
 	d->lru = lru_family_new(c->conf.level[d->from].line);
 	d->lru_d = two ? lru_family_new(c->conf.level[d->from + 1].line) : d->lru;
-	for (size_t w = 0; w < d->nway; w++) {
-		const struct pm_level_conf *lc = d->way[w].item[0]->conf.level + d->from;
+	for (size_t w = 0; w < d->nvariant; w++) {
+		const struct pm_level_conf *lc = d->variant[w].item[0]->conf.level + d->from;
 
 		lru_family_add(d->lru, lc);
 		if (two)
 			lru_family_add(d->lru_d, lc + 1);
 	}
-	for (size_t w = 0; w < d->nway; w++) {
-		const struct pm_level_conf *lc = d->way[w].item[0]->conf.level + d->from;
+	for (size_t w = 0; w < d->nvariant; w++) {
+		const struct pm_level_conf *lc = d->variant[w].item[0]->conf.level + d->from;
 
-		add_children(d->way + w, d->to);
-		if (!d->way[w].out.kept)
+		add_children(d->variant + w, d->to);
+		if (!d->variant[w].out.kept)
 			continue;
-		lru_family_exit(d->lru, lc, &d->way[w].out);
+		lru_family_exit(d->lru, lc, &d->variant[w].out);
 		if (two)
-			lru_family_exit(d->lru_d, lc + 1, &d->way[w].out);
+			lru_family_exit(d->lru_d, lc + 1, &d->variant[w].out);
 	}
 }
 
-static void add_child(struct family_way *w, struct family_node *d)
+static void add_child(struct family_variant *w, struct family_node *d)
 {
 	w->child = pm_realloc(w->child, (w->nchild + 1) * sizeof(void *));
 	w->child[w->nchild++] = d;
 	w->out.kept = true;
-	if (d->nway > 1)
+	if (d->nvariant > 1)
 		pass(d);
 	else
 		carry(d);
@@ -214,8 +214,8 @@ static size_t take_alike(struct pm_cache **left, size_t *n, unsigned from, unsig
 	return k;
 }
 
-/* Nodes for level @from of those of the way's hierarchies that have one. */
-static void add_children(struct family_way *w, unsigned from)
+/* Nodes for level @from of those of the variant's hierarchies that have one. */
+static void add_children(struct family_variant *w, unsigned from)
 {
 	struct pm_cache **left = pm_alloc((w->n + 1) * sizeof(void *)),
 			**same = pm_alloc((w->n + 1) * sizeof(void *));
@@ -235,17 +235,17 @@ static void add_children(struct family_way *w, unsigned from)
 
 static void free_node(struct family_node *d)
 {
-	for (size_t w = 0; w < d->nway; w++) {
-		for (size_t i = 0; i < d->way[w].nchild; i++)
-			free_node(d->way[w].child[i]);
-		free(d->way[w].child);
-		free(d->way[w].item);
-		free(d->way[w].out.v);
+	for (size_t w = 0; w < d->nvariant; w++) {
+		for (size_t i = 0; i < d->variant[w].nchild; i++)
+			free_node(d->variant[w].child[i]);
+		free(d->variant[w].child);
+		free(d->variant[w].item);
+		free(d->variant[w].out.v);
 	}
 	if (d->lru_d != d->lru)
 		lru_family_free(d->lru_d);
 	lru_family_free(d->lru);
-	free(d->way);
+	free(d->variant);
 	free(d);
 }
 
@@ -255,10 +255,10 @@ static void found(struct family_node *root, struct pm_cache *const *all, size_t 
 	struct cache_family *f = pm_alloc(sizeof *f);
 
 	f->root = root;
-	f->first = root->way[0].item[0];
-	for (size_t w = 0; w < root->nway; w++)
-		for (size_t i = 0; i < root->way[w].n; i++) {
-			struct pm_cache *c = root->way[w].item[i];
+	f->first = root->variant[0].item[0];
+	for (size_t w = 0; w < root->nvariant; w++)
+		for (size_t i = 0; i < root->variant[w].n; i++) {
+			struct pm_cache *c = root->variant[w].item[i];
 
 			c->family = f;
 			f->members++;
@@ -266,7 +266,7 @@ static void found(struct family_node *root, struct pm_cache *const *all, size_t 
 				if (all[k] == c)
 					served[k] = c != f->first;
 		}
-	if (root->nway > 1) {
+	if (root->nvariant > 1) {
 		pass(root);
 	} else {
 		f->first->own = root->to;
@@ -289,13 +289,14 @@ void pm_cache_unite(struct pm_cache *const *c, size_t n, bool *served)
 
 		k = take_alike(left, &nleft, 0, to, same);
 		d = node_of(same, k, 0, to);
-		if (d->nway >= PASS_FIRST) {
+		if (d->nvariant >= PASS_FIRST) {
 			found(d, c, n, served);
 			continue;
 		}
-		for (size_t w = 0; w < d->nway; w++)
-			if (d->way[w].n > 1)
-				found(node_of(d->way[w].item, d->way[w].n, 0, to), c, n, served);
+		for (size_t w = 0; w < d->nvariant; w++)
+			if (d->variant[w].n > 1)
+				found(node_of(d->variant[w].item, d->variant[w].n, 0, to), c, n,
+				      served);
 		free_node(d);
 	}
 	free(left);
@@ -309,7 +310,7 @@ static void node_requests(struct family_node *d, const struct cache_request *v, 
 /* The next levels take what has left @d, if there is enough of it: @least. */
 static void drain(struct family_node *d, size_t least)
 {
-	for (struct family_way *w = d->way, *end = w + d->nway; w < end; w++) {
+	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end; w++) {
 		if (w->out.n && w->out.n >= least)
 			for (size_t i = 0; i < w->nchild; i++)
 				node_requests(w->child[i], w->out.v, w->out.n);
@@ -320,8 +321,8 @@ static void drain(struct family_node *d, size_t least)
 	}
 }
 
-/* The counters of level @i of the node's way, and its lines if they are wanted; into @c, which has
- * such a way. What left it for memory is added to @mem. */
+/* The counters of level @i of the node's variant, and its lines if they are wanted; into @c, which
+ * has such a variant. What left it for memory is added to @mem. */
 static void level_of_pass(const struct family_node *d, struct pm_cache *c, bool lines,
 			  struct pm_cache_memory_stats *mem)
 {
@@ -337,10 +338,10 @@ static void level_of_pass(const struct family_node *d, struct pm_cache *c, bool 
 }
 
 /* Something happens to the lines of all caches that lists cannot show (a line is taken away): each
- * way gets its carrier, with the lines that it has. */
+ * variant gets its carrier, with the lines that it has. */
 static void dissolve(struct family_node *d)
 {
-	for (struct family_way *w = d->way, *end = w + d->nway; w < end; w++) {
+	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end; w++) {
 		struct pm_cache *c = w->item[0];
 
 		w->out.st = (struct pm_cache_memory_stats){ 0 };
@@ -358,7 +359,7 @@ static void dissolve(struct family_node *d)
 
 static void pass_requests(struct family_node *d, const struct cache_request *v, size_t n)
 {
-	const uint32_t line = d->way[0].item[0]->conf.level[d->from].line;
+	const uint32_t line = d->variant[0].item[0]->conf.level[d->from].line;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t addr = v[i].addr, size = v[i].size;
@@ -383,26 +384,26 @@ static void node_requests(struct family_node *d, const struct cache_request *v, 
 	if (d->lru)
 		pass_requests(d, v, n);
 	else
-		for (size_t w = 0; w < d->nway; w++)
-			pm_cache_requests(d->way[w].item[0], d->from, d->to, v, n);
+		for (size_t w = 0; w < d->nvariant; w++)
+			pm_cache_requests(d->variant[w].item[0], d->from, d->to, v, n);
 	drain(d, KEPT);
 }
 
-/* Each way's carrier goes on with the events from @ev on. */
+/* Each variant's carrier goes on with the events from @ev on. */
 static void dissolve_root(struct cache_family *f, const struct pm_event *ev, size_t n)
 {
 	const struct pm_cache *from = f->first;
 
 	dissolve(f->root);
-	for (size_t w = 0; w < f->root->nway; w++) {
-		struct pm_cache *c = f->root->way[w].item[0];
+	for (size_t w = 0; w < f->root->nvariant; w++) {
+		struct pm_cache *c = f->root->variant[w].item[0];
 
 		if (c != from)
 			pm_cache_copy_place(c, from);
 		c->own = f->root->to;
 	}
-	for (size_t w = 0; w < f->root->nway; w++)
-		pm_cache_events(f->root->way[w].item[0], ev, n);
+	for (size_t w = 0; w < f->root->nvariant; w++)
+		pm_cache_events(f->root->variant[w].item[0], ev, n);
 }
 
 /* HOT: once per event. */
@@ -469,8 +470,8 @@ void pm_cache_family_batch(struct cache_family *f, const struct pm_batch *b)
 			pm_cache_enter_space(f->first, b->stream->space);
 		pass_events(f, b->ev, b->n);
 	} else {
-		for (size_t w = 0; w < d->nway; w++)
-			pm_cache_batch(d->way[w].item[0], b);
+		for (size_t w = 0; w < d->nvariant; w++)
+			pm_cache_batch(d->variant[w].item[0], b);
 	}
 	drain(d, KEPT);
 }
@@ -480,8 +481,8 @@ void pm_cache_family_batch(struct cache_family *f, const struct pm_batch *b)
 /* What was counted at @d becomes what its hierarchies counted. */
 static void tell(const struct family_node *d)
 {
-	for (size_t k = 0; k < d->nway; k++) {
-		struct family_way *w = d->way + k;
+	for (size_t k = 0; k < d->nvariant; k++) {
+		struct family_variant *w = d->variant + k;
 		const struct pm_cache *carrier = w->item[0];
 		struct pm_cache_memory_stats mem = { 0 };
 
@@ -508,8 +509,8 @@ void pm_cache_family_end(struct cache_family *f)
 		return;
 	f->ended = true;
 	drain(f->root, 1);
-	for (size_t k = 0; k < f->root->nway; k++) {
-		const struct family_way *w = f->root->way + k;
+	for (size_t k = 0; k < f->root->nvariant; k++) {
+		const struct family_variant *w = f->root->variant + k;
 		const struct pm_cache *from = f->root->lru ? f->first : w->item[0];
 
 		for (size_t i = 0; i < w->n; i++) {
