@@ -111,7 +111,8 @@ static bool is_landing(const struct xl_input *in, const struct xl_unit *u, const
 static bool is_replaced(const struct xl_input *in, const uint8_t *ret, uint32_t room)
 {
 	if (in->abi_flags)
-		return room >= 4 && !memcmp(ret - 4, "\x48\x01\x0c\x24", 4);	/* add [rsp], rcx */
+		/* add [rsp], rcx */
+		return room >= 4 && !memcmp(ret - 4, "\x48\x01\x0c\x24", 4);
 	if (in->i386)
 		return room >= 3 && !memcmp(ret - 3, "\x89\x0c\x24", 3);	/* mov [esp], ecx */
 	/* and rdx again */
