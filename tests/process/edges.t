@@ -46,6 +46,6 @@ $ cat >both.c <<'X'
 # A branch trace says the same.
 $ pugmark run -q --branch --lcov traced.info -- ./both; cmp traced.info both.info
 # Reports of a profile can be had beside: of the same counters, and so the same as without.
-$ pugmark run -q --csv plain.csv -- ./both; pugmark run --bolt b.pa --lcov b.info --csv with.csv -o report --json j.json -- ./both; for f in plain with; do sort $f.csv > $f.sorted; done; cmp plain.sorted with.sorted; cmp b.info both.info; grep -c '^  instructions ' report; jq -r .schema.name j.json
+$ pugmark run -q --csv plain.csv -- gzip -9c both.c >z; pugmark run --bolt b.pa --lcov b.info --csv with.csv -o report --json j.json -- gzip -9c both.c >z 2>e; for f in plain with; do sort $f.csv > $f.sorted; done; cmp plain.sorted with.sorted; [ -s b.pa ] && grep -c '^  instructions ' report; jq -r .schema.name j.json
 > 1
 > pugmark.profile
