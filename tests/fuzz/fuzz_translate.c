@@ -87,7 +87,8 @@ static bool is_back(const struct xl_input *in, const struct xl_unit *u, uint32_t
 		dec_r11[] = { 0x49, 0xff, 0xcb };
 
 	return in->logged && to + sizeof save <= u->ncode &&
-	       (!memcmp(u->code + to, save, sizeof save) || !memcmp(u->code + to, dec, sizeof dec) ||
+	       (!memcmp(u->code + to, save, sizeof save) ||
+		!memcmp(u->code + to, dec, sizeof dec) ||
 		!memcmp(u->code + to, dec_r11, sizeof dec_r11));
 }
 
