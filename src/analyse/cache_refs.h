@@ -205,7 +205,7 @@ REF_INLINE void cache_run_refs(const struct ref_calls *calls, void *ctx, const s
 			k.data[0][cls] += reads;
 			k.data[1][cls] += writes;
 			if (ref(calls, ctx, sd, e, key, false,
-				reads | tlb ? PM_OP_READ : PM_OP_WRITE, writes ? dirty : 0, tlb,
+				(reads | tlb) ? PM_OP_READ : PM_OP_WRITE, writes ? dirty : 0, tlb,
 				cls)) {
 				k.counted[0][cls] += reads;
 				k.counted[1][cls] += writes;
