@@ -15,7 +15,6 @@
 #include "collect/machine/tracer.h"
 #include "report/out.h"
 #include "report/result_view.h"
-#include "report/width.h"
 #include "trace/sinks.h"
 
 static int fail(const struct pm_err *err)
@@ -155,13 +154,9 @@ static void put_replay(struct pm_result *r, const struct citcat_result *res)
 
 static int show(const struct pm_result *r)
 {
-	struct pm_buf text = { 0 };
 	struct pm_err err = { 0 };
 
-	pm_result_text(r, 20, pm_report_width(STDOUT_FILENO), &text);
-	pm_report_save("-", &text, &err);
-	pm_buf_release(&text);
-	return pm_failed(&err) ? fail(&err) : 0;
+	return pm_result_print(r, 20, &err) == PM_OK ? 0 : fail(&err);
 }
 
 struct replaying {
@@ -369,10 +364,8 @@ static int stat_(int argc, char **argv)
 	if (st == PM_OK && html)
 		st = pm_result_html(r, "pugmark citcat stat", argv[0], html, &err);
 	if (st == PM_OK && !(json && !strcmp(json, "-")) && !(csv && !strcmp(csv, "-")) &&
-	    !(parquet && !strcmp(parquet, "-"))) {
-		pm_result_text(r, (unsigned)rows, pm_report_width(STDOUT_FILENO), &out);
-		st = pm_report_save("-", &out, &err);
-	}
+	    !(parquet && !strcmp(parquet, "-")))
+		st = pm_result_print(r, (unsigned)rows, &err);
 	pm_buf_release(&out);
 	pm_result_free(r);
 	return st == PM_OK ? 0 : fail(&err);

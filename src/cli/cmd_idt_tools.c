@@ -11,7 +11,6 @@
 #include "cli/traces.h"
 #include "report/out.h"
 #include "report/result_view.h"
-#include "report/width.h"
 #include "trace/sinks.h"
 
 static bool exists(const char *path)
@@ -125,11 +124,8 @@ static int show(struct pm_result *r, const struct shown *to)
 			status = traces_fail(&err);
 		out.n = 0;
 	}
-	if (!status && !taken) {
-		pm_result_text(r, (unsigned)to->rows, pm_report_width(STDOUT_FILENO), &out);
-		if (pm_report_save("-", &out, &err) != PM_OK)
-			status = traces_fail(&err);
-	}
+	if (!status && !taken && pm_result_print(r, (unsigned)to->rows, &err) != PM_OK)
+		status = traces_fail(&err);
 	pm_buf_release(&out);
 	pm_result_free(r);
 	return status;

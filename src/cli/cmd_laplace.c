@@ -9,7 +9,6 @@
 #include "cli/progress.h"
 #include "report/out.h"
 #include "report/result_view.h"
-#include "report/width.h"
 
 /* The counts that only the merge knows. */
 static void put_merge(struct pm_result *r, const struct pm_source *src)
@@ -20,17 +19,6 @@ static void put_merge(struct pm_result *r, const struct pm_source *src)
 	pm_result_u64(r, "user_addresses", c->user, "references");
 	pm_result_u64(r, "unmapped", c->unmapped, "references");
 	pm_result_end(r);
-}
-
-static enum pm_status show(const struct pm_result *r, uint64_t rows, struct pm_err *err)
-{
-	struct pm_buf text = { 0 };
-	enum pm_status st;
-
-	pm_result_text(r, (unsigned)rows, pm_report_width(STDOUT_FILENO), &text);
-	st = pm_report_save("-", &text, err);
-	pm_buf_release(&text);
-	return st;
 }
 
 static enum pm_status analyse(struct pm_source *src, const char *config, struct pm_result *r,
@@ -109,7 +97,7 @@ int cmd_laplace(int argc, char **argv)
 		merged_note(&src);
 		if (json)
 			status = traces_json(r, json);
-		else if (show(r, rows, &err) != PM_OK)
+		else if (pm_result_print(r, (unsigned)rows, &err) != PM_OK)
 			status = traces_fail(&err);
 	}
 	pm_buf_release(&config);

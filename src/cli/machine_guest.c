@@ -11,7 +11,6 @@
 #include "cli/traces.h"
 #include "report/out.h"
 #include "report/result_view.h"
-#include "report/width.h"
 #include "trace/sinks.h"
 
 static volatile int interrupted;
@@ -71,17 +70,6 @@ static void put_run(struct pm_result *r, const struct qs_totals *t, enum qemu_en
 	pm_result_end(r);
 }
 
-static enum pm_status show(const struct pm_result *r, struct pm_err *err)
-{
-	struct pm_buf text = { 0 };
-	enum pm_status st;
-
-	pm_result_text(r, 20, pm_report_width(STDOUT_FILENO), &text);
-	st = pm_report_save("-", &text, err);
-	pm_buf_release(&text);
-	return st;
-}
-
 /* What is to be printed and written once it has ended. */
 static enum pm_status report(const struct machine_guest *g, const struct pm_result *r,
 			     const struct qs_totals *t, double seconds, struct pm_err *err)
@@ -93,7 +81,7 @@ static enum pm_status report(const struct machine_guest *g, const struct pm_resu
 			(double)t->instructions / seconds / 1e6);
 	if (g->json)
 		return traces_json(r, g->json) ? PM_ERR : PM_OK;
-	return g->sims->n ? show(r, err) : PM_OK;
+	return g->sims->n ? pm_result_print(r, 20, err) : PM_OK;
 }
 
 int machine_guest(struct machine_guest *g)

@@ -3,12 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/printable.h"
 #include "base/result.h"
 #include "report/out.h"
 #include "report/result_facts.h"
 #include "report/result_view.h"
+#include "report/width.h"
 
 static void value(const struct pm_result_node *n, char *buf, size_t size)
 {
@@ -425,6 +427,17 @@ void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, stru
 		free(o);
 		lists_below(top, top->name ? top->name : "", rows, width, to);
 	}
+}
+
+enum pm_status pm_result_print(const struct pm_result *r, unsigned rows, struct pm_err *err)
+{
+	struct pm_buf text = { 0 };
+	enum pm_status st;
+
+	pm_result_text(r, rows, pm_report_width(STDOUT_FILENO), &text);
+	st = pm_report_save("-", &text, err);
+	pm_buf_release(&text);
+	return st;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------ */

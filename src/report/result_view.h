@@ -16,6 +16,8 @@
 struct pm_result;
 /* @width of a line: see width.h. */
 void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, struct pm_buf *to);
+/* That to standard output, as wide as it is there. */
+enum pm_status pm_result_print(const struct pm_result *r, unsigned rows, struct pm_err *err);
 struct pm_result_node;
 /* The path of @c, element @i of @in, whose own is @path; terminated. */
 void pm_result_path(struct pm_buf *to, const struct pm_result_node *in, const char *path,
