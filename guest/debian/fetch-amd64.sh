@@ -12,31 +12,10 @@
 set -eu
 dir=${1:?usage: guest/debian/fetch-amd64.sh DIR}
 suite=bookworm
-key=/usr/share/keyrings/debian-archive-keyring.gpg
 die() { echo "fetch-amd64: $*" >&2; exit 1; }
-for p in apt-get apt-cache dpkg-deb cpio gzip; do
-	command -v $p >/dev/null || die "$p is missing"
-done
-test -f $key || die "$key is missing (package debian-archive-keyring)"
-mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/deb"
-cd "$dir"
-dir=$PWD
-: >apt/status
-cat >apt/apt.conf <<EOF
-Dir::State::status "$dir/apt/status";
-Dir::State::Lists "$dir/apt/lists";
-Dir::Cache "$dir/apt/cache";
-Dir::Etc::SourceList "$dir/apt/sources.list";
-Dir::Etc::SourceParts "-";
-APT::Architecture "amd64";
-APT::Architectures { "amd64"; };
-APT::Sandbox::User "root";
-EOF
-for s in $suite $suite-backports; do
-	echo "deb [arch=amd64 signed-by=$key] http://deb.debian.org/debian $s main"
-done >apt/sources.list
-export APT_CONFIG="$dir/apt/apt.conf"
-apt-get -qq update || die "cannot fetch the package lists of $suite"
+. "$(dirname "$0")/private-apt.sh"
+needs_programs apt-get apt-cache dpkg-deb cpio gzip
+private_apt "$dir" amd64 $suite $suite-backports
 rm -rf k b q root deb/*.deb
 mkdir k b q root root/bin root/dev root/proc root/sys root/tmp
 
@@ -58,8 +37,7 @@ fi
 chmod +x qemu-system-x86_64
 ./qemu-system-x86_64 --version >/dev/null || die "QEMU does not run here: are libraries missing? Install qemu-system-x86"
 
-# the real package's name carries an ABI number that moves: the meta package knows it
-kernel=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+kernel=$(kernel_of linux-image-cloud-amd64)
 test -n "$kernel" || die "linux-image-cloud-amd64 names no kernel"
 (cd deb && apt-get -qq download "$kernel" busybox-static) || die "cannot fetch $kernel and busybox-static"
 dpkg-deb -x deb/linux-image-*.deb k

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # fetch-debian.sh - an unmodified Debian kernel and busybox for the simulated machine
 #
-# usage: pugmark machine fetch-debian [DIR]   (default $XDG_CACHE_HOME/pugmark/debian)
+# usage: pugmark machine fetch-debian [DIR]   (default $XDG_CACHE_HOME/pugmark/debian); private-apt.sh stands in front
 #
 # Fetches linux-image-mips32r2el and busybox-static of Debian 12 for mipsel - the last release with
 # that architecture - with apt's own signature checks, in a private apt state below DIR: nothing on the
@@ -12,31 +12,10 @@ set -eu
 dir=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/pugmark/debian}
 suite=bookworm
 flavour=mips32r2el
-key=/usr/share/keyrings/debian-archive-keyring.gpg
 die() { echo "pugmark: fetch-debian: $*" >&2; exit 1; }
-for p in apt-get apt-cache dpkg-deb xz cpio gzip tar od; do
-	command -v $p >/dev/null || die "$p is missing"
-done
-test -f $key || die "$key is missing (package debian-archive-keyring)"
-mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial" "$dir/deb"
-cd "$dir"
-dir=$PWD
-: >apt/status
-cat >apt/apt.conf <<EOF
-Dir::State::status "$dir/apt/status";
-Dir::State::Lists "$dir/apt/lists";
-Dir::Cache "$dir/apt/cache";
-Dir::Etc::SourceList "$dir/apt/sources.list";
-Dir::Etc::SourceParts "-";
-APT::Architecture "mipsel";
-APT::Architectures { "mipsel"; };
-APT::Sandbox::User "root";
-EOF
-echo "deb [arch=mipsel signed-by=$key] http://deb.debian.org/debian $suite main" >apt/sources.list
-export APT_CONFIG="$dir/apt/apt.conf"
-apt-get -qq update || die "cannot fetch the package lists of $suite"
-# the real package's name carries an ABI number that moves: the meta package knows it
-kernel=$(apt-cache depends linux-image-$flavour | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+needs_programs apt-get apt-cache dpkg-deb xz cpio gzip tar od
+private_apt "$dir" mipsel $suite
+kernel=$(kernel_of linux-image-$flavour)
 test -n "$kernel" || die "linux-image-$flavour names no kernel"
 (cd deb && rm -f ./*.deb && apt-get -qq download "$kernel" busybox-static) || die "cannot fetch $kernel and busybox-static"
 rm -rf k b root

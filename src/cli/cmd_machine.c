@@ -20,7 +20,6 @@
 #include "collect/machine/tracer.h"
 #include "report/out.h"
 #include "report/result_view.h"
-#include "report/width.h"
 #include "trace/sinks.h"
 
 static volatile int interrupted;
@@ -124,17 +123,6 @@ static void put_run(struct pm_result *r, const struct machine *m, double seconds
 	pm_result_f64(r, "cpu_seconds", seconds, "s");
 	pm_result_f64(r, "mips", (double)cpu_instructions(c) / seconds / 1e6, NULL);
 	pm_result_end(r);
-}
-
-static enum pm_status show(const struct pm_result *r, struct pm_err *err)
-{
-	struct pm_buf text = { 0 };
-	enum pm_status st;
-
-	pm_result_text(r, 20, pm_report_width(STDOUT_FILENO), &text);
-	st = pm_report_save("-", &text, err);
-	pm_buf_release(&text);
-	return st;
 }
 
 /* What `pugmark machine run` is asked for. */
@@ -410,7 +398,7 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 	if (st == PM_OK && run.json)
 		st = traces_json(result, run.json) ? PM_ERR : PM_OK;
 	else if (st == PM_OK && run.sims.n)
-		st = show(result, err);
+		st = pm_result_print(result, 20, err);
 	if (st == PM_OK && pm_failed(&ended)) {
 		*err = ended;
 		st = PM_ERR;
@@ -476,7 +464,8 @@ static int machine_run_cmd(int argc, char **argv)
 extern const char fetch_debian[], fetch_debian_end[];
 __asm__(".section .rodata\n"
 	".globl fetch_debian, fetch_debian_end\n"
-	"fetch_debian: .incbin \"guest/debian/fetch-debian.sh\"\n"
+	"fetch_debian: .incbin \"guest/debian/private-apt.sh\"\n"
+	".incbin \"guest/debian/fetch-debian.sh\"\n"
 	"fetch_debian_end: .byte 0\n"
 	".previous\n");
 
