@@ -11,6 +11,7 @@
 #include "../oracle/cache_slow.h"
 #include "../oracle/random.h"
 #include "real_trace.h"
+#include "same_results.h"
 
 #define N 60000		/* references per configuration; PM_REFS in the environment for more */
 
@@ -81,16 +82,6 @@ static void slow_run(struct o_cache *o, const struct pm_event *ev, size_t n)
 	}
 }
 
-static struct pm_event *make_events(uint64_t seed, uint64_t span, size_t n)
-{
-	struct pm_event *ev = malloc(n * sizeof *ev);
-	struct o_random r = o_random_init(seed);
-
-	for (size_t i = 0; i < n; i++)
-		ev[i] = o_random_ref(&r, span);
-	return ev;
-}
-
 static void check(const char *what, const char *config, uint64_t seed, uint64_t span)
 {
 	struct pm_err err = { 0 };
@@ -102,7 +93,7 @@ static void check(const char *what, const char *config, uint64_t seed, uint64_t 
 
 	if (pm_cache_conf_parse(&cc, what, config, &err))
 		fail_msg("%s: %s", config, err.msg);
-	ev = make_events(seed, span, n);
+	ev = random_events(seed, span, n);
 	c = pm_cache_from(&cc);
 	o = o_cache_new(&cc);
 	/* in uneven pieces, as batches come */
@@ -288,7 +279,7 @@ static void test_opt(void **state)
 
 	(void)state;
 	for (size_t s = 0; s < NR(shapes) * 2; s++) {
-		struct pm_event *ev = s < NR(shapes) ? make_events(s + 5, 60000, n)
+		struct pm_event *ev = s < NR(shapes) ? random_events(s + 5, 60000, n)
 						     : real_references(n);
 		uint64_t best = 0;
 

@@ -12,8 +12,8 @@
 #include "../oracle/cache_slow.h"
 #include "../oracle/random.h"
 #include "analyse/cache_family.h"
-#include "base/result.h"
 #include "real_trace.h"
+#include "same_results.h"
 
 #define N	50000		/* references; PM_REFS in the environment for more */
 #define MOST	48		/* configurations at once */
@@ -40,31 +40,6 @@ static void push(const struct pm_sink_ops *ops, void *self, const struct pm_even
 		b.n = k;
 		assert_int_equal(ops->consume(self, &b, &err), PM_OK);
 	}
-}
-
-static void text_of(const struct pm_sink_ops *ops, void *self, struct pm_buf *to)
-{
-	struct pm_result *r = pm_result_new();
-	struct pm_err err = { 0 };
-
-	assert_int_equal(ops->finish(self, r, &err), PM_OK);
-	to->n = 0;
-	pm_result_json(r, to);
-	pm_buf_add(to, "", 1);
-	pm_result_free(r);
-}
-
-/* Where they begin to differ, if they do. */
-static void same_text(const char *config, const char *together, const char *alone)
-{
-	size_t k = 0;
-
-	while (together[k] && together[k] == alone[k])
-		k++;
-	while (k && together[k] != '\n')
-		k--;
-	if (strcmp(together, alone))
-		fail_msg("%s: together%.80s, alone%.80s", config, together + k, alone + k);
 }
 
 /* How many are served by another one. */
@@ -95,7 +70,7 @@ static size_t compare(const struct pm_sink_ops *ops, char config[][600], size_t 
 		push(ops, one, ev, nev, spaces);
 		text_of(ops, c[i], &together);
 		text_of(ops, one, &alone);
-		same_text(config[i], (char *)together.p, (char *)alone.p);
+		same_text(config[i], "together", (char *)together.p, "alone", (char *)alone.p);
 		ops->destroy(one);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -103,16 +78,6 @@ static size_t compare(const struct pm_sink_ops *ops, char config[][600], size_t 
 	pm_buf_release(&together);
 	pm_buf_release(&alone);
 	return count;
-}
-
-static struct pm_event *random_events(uint64_t seed, uint64_t span, size_t n)
-{
-	struct pm_event *ev = malloc(n * sizeof *ev);
-	struct o_random r = o_random_init(seed);
-
-	for (size_t i = 0; i < n; i++)
-		ev[i] = o_random_ref(&r, span);
-	return ev;
 }
 
 /* ---- against the slow twin ------------------------------------------------------------------ */

@@ -13,22 +13,10 @@
 #include "analyse/cache_sim.h"
 #include "analyse/reuse.h"
 #include "analyse/split.h"
-#include "base/result.h"
 #include "real_trace.h"
+#include "same_results.h"
 
 #define N	40000
-
-static void text_of(const struct pm_sink_ops *ops, void *self, struct pm_buf *to)
-{
-	struct pm_result *r = pm_result_new();
-	struct pm_err err = { 0 };
-
-	assert_int_equal(ops->finish(self, r, &err), PM_OK);
-	to->n = 0;
-	pm_result_json(r, to);
-	pm_buf_add(to, "", 1);
-	pm_result_free(r);
-}
 
 static struct pm_batch batch(const struct pm_event *ev, size_t n, bool spaces)
 {
@@ -36,18 +24,6 @@ static struct pm_batch batch(const struct pm_event *ev, size_t n, bool spaces)
 
 	return (struct pm_batch){ .stream = stream + (spaces && (ev->addr & 64)), .ev = ev,
 		.n = n };
-}
-
-static void same_text(const char *config, const char *split, const char *whole)
-{
-	size_t k = 0;
-
-	while (split[k] && split[k] == whole[k])
-		k++;
-	while (k && split[k] != '\n')
-		k--;
-	if (strcmp(split, whole))
-		fail_msg("%s: split%.80s, whole%.80s", config, split + k, whole + k);
 }
 
 /* @slices slices of random lengths, by @nparts parts in turn. */
@@ -94,7 +70,7 @@ static void compare(const struct pm_sink_ops *ops, struct pm_split (*split)(void
 	s.ops->end(s.whole);
 	text_of(ops, cut, &a);
 	text_of(ops, whole, &b);
-	same_text(config, (char *)a.p, (char *)b.p);
+	same_text(config, "split", (char *)a.p, "whole", (char *)b.p);
 	ops->destroy(whole);
 	ops->destroy(cut);
 	pm_buf_release(&a);
@@ -104,16 +80,6 @@ static void compare(const struct pm_sink_ops *ops, struct pm_split (*split)(void
 static struct pm_split cache_split(void *c)
 {
 	return pm_cache_split(c);
-}
-
-static struct pm_event *random_events(uint64_t seed, uint64_t span, size_t n)
-{
-	struct pm_event *ev = malloc(n * sizeof *ev);
-	struct o_random r = o_random_init(seed);
-
-	for (size_t i = 0; i < n; i++)
-		ev[i] = o_random_ref(&r, span);
-	return ev;
 }
 
 static char *level(char *p, struct o_random *r, const char *name, unsigned most)
