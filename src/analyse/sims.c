@@ -95,7 +95,18 @@ static struct pm_split split_of(const struct pm_sink_ops *ops, void *self)
 	return ops == &pm_sim_reuse ? pm_reuse_split(self) : (struct pm_split){ NULL, NULL };
 }
 
-/* What the sinks are called that get batches, each name once. */
+/* Is there one of the same kind before sink @at that gets batches? */
+static bool is_named(const struct pm_pipeline *p, const struct pm_sink_ops *ops, size_t at)
+{
+	void *self;
+
+	for (size_t i = 0; i < at; i++)
+		if (pm_pipeline_sink_at(p, i, &self) == ops && !pm_pipeline_served(p, i))
+			return true;
+	return false;
+}
+
+/* What the sinks are called that get batches, each name once, terminated. How many they are. */
 static size_t unserved(const struct pm_pipeline *p, struct pm_buf *names)
 {
 	const struct pm_sink_ops *ops;
@@ -103,17 +114,14 @@ static size_t unserved(const struct pm_pipeline *p, struct pm_buf *names)
 	void *self;
 
 	names->n = 0;
-	pm_buf_add(names, "", 1);
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++) {
 		if (pm_pipeline_served(p, i))
 			continue;
 		left++;
-		if (strstr((char *)names->p, ops->name))
-			continue;
-		names->n--;
-		pm_buf_printf(names, "%s%s", names->n ? ", " : "", ops->name);
-		pm_buf_add(names, "", 1);
+		if (!is_named(p, ops, i))
+			pm_buf_printf(names, "%s%s", names->n ? ", " : "", ops->name);
 	}
+	pm_buf_add(names, "", 1);
 	return left;
 }
 
