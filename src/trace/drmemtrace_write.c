@@ -94,8 +94,8 @@ static enum pm_status flush(struct dr_out *o, struct pm_err *err)
 	return pm_output_write(o->out, o->chunk, n, err);
 }
 
-static enum pm_status put(struct dr_out *o, unsigned type, unsigned size, uint64_t addr,
-			  struct pm_err *err)
+static enum pm_status add_entry(struct dr_out *o, unsigned type, unsigned size, uint64_t addr,
+				struct pm_err *err)
 {
 	put_entry(o->chunk + o->n, o->width, type, size, addr);
 	o->n += o->width;
@@ -115,8 +115,8 @@ static uint64_t now_of(struct dr_writer *w)
 
 static void put_time(struct dr_writer *w, struct dr_out *o, struct pm_err *err)
 {
-	put(o, DR_MARKER, MK_TIMESTAMP, now_of(w), err);
-	put(o, DR_MARKER, MK_CPU, 0, err);
+	add_entry(o, DR_MARKER, MK_TIMESTAMP, now_of(w), err);
+	add_entry(o, DR_MARKER, MK_CPU, 0, err);
 	o->stamp = false;
 }
 
@@ -209,8 +209,8 @@ static enum pm_status open_out(struct dr_writer *w, struct dr_out *o, const stru
 /* Another thread's events follow. */
 static void begin_thread(struct dr_out *o, const struct pm_stream *s, struct pm_err *err)
 {
-	put(o, DR_THREAD, 4, s->tid ? s->tid : s->index + 1, err);
-	put(o, DR_PID, 4, s->pid ? s->pid : 1, err);
+	add_entry(o, DR_THREAD, 4, s->tid ? s->tid : s->index + 1, err);
+	add_entry(o, DR_PID, 4, s->pid ? s->pid : 1, err);
 	o->stream = s->index;
 }
 
@@ -231,12 +231,12 @@ static enum pm_status begin(struct dr_writer *w, struct dr_out *o, const struct 
 		type |= FT_SYSCALLS;
 	if (w->dir && open_out(w, o, s, NULL, 0, err) != PM_OK)
 		return PM_ERR;
-	put(o, DR_HEADER, 0, DR_VERSION, err);
-	put(o, DR_MARKER, MK_VERSION, DR_VERSION, err);
-	put(o, DR_MARKER, MK_FILETYPE, type, err);
+	add_entry(o, DR_HEADER, 0, DR_VERSION, err);
+	add_entry(o, DR_MARKER, MK_VERSION, DR_VERSION, err);
+	add_entry(o, DR_MARKER, MK_FILETYPE, type, err);
 	begin_thread(o, s, err);
-	put(o, DR_MARKER, MK_LINE, 64, err);
-	put(o, DR_MARKER, MK_PAGE, 4096, err);
+	add_entry(o, DR_MARKER, MK_LINE, 64, err);
+	add_entry(o, DR_MARKER, MK_PAGE, 4096, err);
 	put_time(w, o, err);
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
@@ -273,7 +273,7 @@ static enum pm_status put_held(struct dr_out *o, struct pm_err *err)
 	if (!o->held)
 		return PM_OK;
 	o->held = false;
-	return put(o, DR_MARKER, MK_TARGET, o->target, err);
+	return add_entry(o, DR_MARKER, MK_TARGET, o->target, err);
 }
 
 /* Also of a part of a trace, which ends before its own end mark. */
@@ -283,8 +283,8 @@ static enum pm_status end(struct dr_out *o, struct pm_err *err)
 		return PM_ERR;
 	if (o->last != DR_FOOTER) {
 		if (o->tid != o->exited)
-			put(o, DR_THREAD_EXIT, 4, o->tid, err);
-		put(o, DR_FOOTER, 0, 0, err);
+			add_entry(o, DR_THREAD_EXIT, 4, o->tid, err);
+		add_entry(o, DR_FOOTER, 0, 0, err);
 	}
 	if (pm_failed(err) || flush(o, err) == PM_ERR)
 		return PM_ERR;
@@ -344,7 +344,7 @@ static void put_encoding(struct dr_out *o, const struct pm_insn *in, struct pm_e
 		unsigned n = in->len - i < most ? in->len - i : most;
 
 		memcpy(eight, in->bytes + i, n);
-		put(o, DR_ENCODING, n, pm_get64(eight), err);
+		add_entry(o, DR_ENCODING, n, pm_get64(eight), err);
 	}
 }
 
@@ -409,7 +409,7 @@ static void put_before(struct dr_writer *w, struct dr_out *o, const struct pm_gr
 	if (o->stamp)
 		stamp(w, o, err);
 	if (o->next && g->pc != o->next && !g->again)
-		put(o, DR_MARKER, MK_WINDOW, ++o->window, err);
+		add_entry(o, DR_MARKER, MK_WINDOW, ++o->window, err);
 	if (w->encodings && g->known && g->insn.len == size && !g->again) {
 		if (g->epoch != o->epoch && pm_epoch_begins(&o->epoch, g))
 			pm_map_release(&o->known);
@@ -484,7 +484,7 @@ static void set_app(struct dr_writer *w, uint32_t pid, const char *name)
 static void put_call(struct dr_writer *w, struct dr_out *o, uint64_t number, struct pm_err *err)
 {
 	put_time(w, o, err);
-	put(o, DR_MARKER, MK_SYSCALL, number, err);
+	add_entry(o, DR_MARKER, MK_SYSCALL, number, err);
 	o->call = false;
 }
 
@@ -496,7 +496,7 @@ static enum pm_status end_thread(struct dr_writer *w, const struct pm_stream *s,
 	if (!o || o->native)
 		return pm_failed(err) ? PM_ERR : PM_OK;
 	if (!w->dir) {
-		put(o, DR_THREAD_EXIT, 4, o->tid, err);
+		add_entry(o, DR_THREAD_EXIT, 4, o->tid, err);
 		o->exited = o->tid;
 		return pm_failed(err) ? PM_ERR : PM_OK;
 	}
@@ -519,7 +519,7 @@ static void put_transfer(struct dr_writer *w, const struct pm_batch *b, const st
 		w->w.dropped[e->kind]++;
 		return;
 	}
-	put(o, DR_MARKER, returns ? MK_KERNEL_XFER : MK_KERNEL_EVENT, e->addr, err);
+	add_entry(o, DR_MARKER, returns ? MK_KERNEL_XFER : MK_KERNEL_EVENT, e->addr, err);
 	o->next = 0;
 	o->branch = false;
 }
@@ -619,15 +619,15 @@ static enum pm_status dr_native(struct dr_writer *w, struct dr_out *o, const str
 			return PM_ERR;
 		switch (e->kind) {
 		case PM_EV_INSN:
-			st = put(o, e->flags, e->size, e->addr, err);
+			st = add_entry(o, e->flags, e->size, e->addr, err);
 			break;
 		case PM_EV_REP_ITER:
 			if (e->value)
-				st = put(o, DR_NO_FETCH, (unsigned)e->value, e->addr, err);
+				st = add_entry(o, DR_NO_FETCH, (unsigned)e->value, e->addr, err);
 			break;
 		case PM_EV_READ:
 		case PM_EV_WRITE:
-			st = put(o, (unsigned)e->value, e->size, e->addr, err);
+			st = add_entry(o, (unsigned)e->value, e->size, e->addr, err);
 			break;
 		case PM_EV_OPAQUE:
 			if (e->size)
@@ -636,7 +636,7 @@ static enum pm_status dr_native(struct dr_writer *w, struct dr_out *o, const str
 			o->held = e->id == (DR_MARKER | MK_TARGET << 16);
 			o->target = e->value;
 			if (!o->held)
-				st = put(o, e->id & 0xffff, e->id >> 16, e->value, err);
+				st = add_entry(o, e->id & 0xffff, e->id >> 16, e->value, err);
 			break;
 		}
 		if (st == PM_ERR)
