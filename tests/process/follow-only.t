@@ -92,9 +92,9 @@ $ pugmark run --report text --follow-only xz -- sh build.sh >/dev/null 2>&1; gre
 > 2
 ! pugmark: --follow-only: no program that ran matches 'nosuch'
 ! pugmark: --follow-only and --no-follow exclude each other (see `pugmark run --help`)
-# detached, what is watched goes on, too
+# detached, what is watched goes on, too, in the midst of a fork as well
 $ cat >long.sh <<'END'
-+ while [ ! -e stop ]; do sleep 0.05; done
++ while [ ! -e stop ]; do (:); /bin/true; done
 + echo over
 + END
 $ { pugmark run -q --follow-only cat --detach-after 0.3 --report r -- sh -c 'cat <numbers >copy; sh long.sh' & }; p=$!; sleep 1; pgrep -f 'sh long.sh' >/dev/null && grep TracerPid /proc/$(pgrep -n -f '^sh long.sh')/status; touch stop; wait $p

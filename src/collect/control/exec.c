@@ -288,16 +288,31 @@ static void process_ended(struct session *s, pid_t pid, int status)
 	proc_finish(s, p);
 }
 
+/* A thread that is watched and has stopped is left to itself, with @sig, if all are. */
+static bool leave_watched(struct session *s, pid_t pid, int sig)
+{
+	if (!s->detaching || !pm_map_get(&s->watched, (uint64_t)pid))
+		return false;
+	ptrace(PTRACE_DETACH, pid, 0, sig);
+	watch_over(s, pid);
+	return true;
+}
+
 static void process_stopped(struct session *s, pid_t pid, int status)
 {
 	const int event = status >> 16;
 	unsigned long former = 0;
 	char why[256] = "";
 
+	/* it may have been another thread that is this one now */
+	if (event == PTRACE_EVENT_EXEC && !ptrace(PTRACE_GETEVENTMSG, pid, 0, &former) &&
+	    (pid_t)former != pid)
+		watch_over(s, (pid_t)former);
+	if (event == PTRACE_EVENT_STOP)
+		watch_began(s, pid);
+	if (leave_watched(s, pid, event ? 0 : WSTOPSIG(status)))
+		return;
 	if (event == PTRACE_EVENT_EXEC) {
-		/* it may have been another thread that is this one now */
-		if (!ptrace(PTRACE_GETEVENTMSG, pid, 0, &former))
-			watch_over(s, (pid_t)former);
 		if (!watch_wants(s, pid)) {
 			watch_exec(s, pid);
 			return;
@@ -309,7 +324,6 @@ static void process_stopped(struct session *s, pid_t pid, int status)
 	} else if (event && event != PTRACE_EVENT_STOP) {
 		ptrace(PTRACE_CONT, pid, 0, 0);	/* a fork: the child tells of itself */
 	} else if (event) {
-		watch_began(s, pid);
 		ptrace(WSTOPSIG(status) == SIGTRAP ? PTRACE_CONT : PTRACE_LISTEN, pid, 0, 0);
 	} else {
 		ptrace(PTRACE_CONT, pid, 0, WSTOPSIG(status));
@@ -345,36 +359,35 @@ static bool wait_briefly(pid_t tid, int *status)
 	return false;
 }
 
-static bool let_go(struct session *s, pid_t tid)
+void exec_unfollow(struct session *s, struct proc *p, uint32_t tid)
 {
 	int status;
 
-	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) || !wait_briefly(tid, &status))
-		return false;			/* when it stops, process_stopped() lets it go on */
-	if (WIFSTOPPED(status))
-		ptrace(PTRACE_DETACH, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
-	else
-		process_ended(s, tid, status);
-	return true;
-}
-
-void exec_unfollow(struct session *s, struct proc *p, uint32_t tid)
-{
-	if (p->exec_attached)
-		let_go(s, (pid_t)tid);
+	/* Who does not stop now is let go on by process_stopped() when it does. */
+	if (p->exec_attached && !ptrace(PTRACE_INTERRUPT, (pid_t)tid, 0, 0) &&
+	    wait_briefly((pid_t)tid, &status)) {
+		if (WIFSTOPPED(status))
+			ptrace(PTRACE_DETACH, (pid_t)tid, 0,
+			       status >> 16 ? 0 : WSTOPSIG(status));
+		else
+			process_ended(s, (pid_t)tid, status);
+	}
 	p->exec_attached = false;
 }
 
 bool exec_unwatch(struct session *s)
 {
 	uint64_t tid, val;
-	bool all = true;
 
-	for (size_t i = 0; pm_map_next(&s->watched, &i, &tid, &val); i = 0) {
-		all &= let_go(s, (pid_t)tid);
-		watch_over(s, (pid_t)tid);
-	}
-	return all;
+	/* Who does not stop now may wait for a child that stands at its first stop (vfork): nobody
+	 * is waited for here, exec_reap() leaves each when it has stopped. */
+	for (size_t i = 0; pm_map_next(&s->watched, &i, &tid, &val); )
+		if (ptrace(PTRACE_INTERRUPT, (pid_t)tid, 0, 0)) {
+			watch_over(s, (pid_t)tid);	/* it has ended */
+			i = 0;
+		}
+	exec_reap(s);
+	return !s->watched.n;
 }
 
 void exec_reap(struct session *s)

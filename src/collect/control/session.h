@@ -360,8 +360,8 @@ bool exec_follow(struct session *s, struct proc *p, uint32_t tid);
 void exec_unfollow(struct session *s, struct proc *p, uint32_t tid);
 /* What has become of our children, and of those that we follow. */
 void exec_reap(struct session *s);
-/* Nobody is watched any more (watch.c). False: some thread does not stop for that; it goes on when
- * it does. */
+/* Nobody is watched any more (watch.c). False: some thread has not stopped for that yet, ask
+ * again. */
 bool exec_unwatch(struct session *s);
 
 /* ---- watch.c: processes that run untraced ---------------------------------------------------- */
