@@ -7,4 +7,4 @@ $(B)/bench/bench_formats: bench/bench_formats.c $(B)/libpugmark.a | $(GEN)
 .PHONY: bench-formats
 bench-formats: $(B)/bench/bench_formats	## formats read, written, converted; F='penn byu' some
 	$(B)/bench/bench_formats -d $(B)/bench/formats -s tests/data/formats \
-		-j $(B)/bench/formats.json $(BENCHFLAGS) $(F)
+		-j $(B)/bench/formats.json $(filter-out -q,$(BENCHFLAGS)) $(F)
