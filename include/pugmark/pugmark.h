@@ -71,8 +71,10 @@ enum pm_fact {
 	PM_HAS_REPS	= 1 << 18,	/* rep iterations and ends are marked */
 	PM_HAS_LINES	= 1 << 19,	/* fetches are cache lines, not instructions */
 	PM_HAS_OPCODES	= 1 << 20,	/* of branches pm_insn.bytes has the opcode, no more */
-	PM_HAS_PAGES	= 1 << 21	/* a reference's value is its canonical page: one number
+	PM_HAS_PAGES	= 1 << 21,	/* a reference's value is its canonical page: one number
 					 * for a page of memory, wherever it is mapped */
+	PM_HAS_OBJECTS	= 1 << 22	/* a reference is a request: its address is the number of
+					 * an object, its value how many bytes that has */
 };
 
 /* ---- events --------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "analyse/memory.h"
 #include "analyse/objects.h"
 #include "analyse/phases.h"
+#include "analyse/requests.h"
 #include "analyse/reuse.h"
 #include "analyse/sims.h"
 #include "analyse/split.h"
@@ -28,7 +29,8 @@ const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
 	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects,
 	&pm_sim_insns, &pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix,
-	&pm_sink_fusion, &pm_sim_branches.ops, &pm_sim_tree.ops, NULL
+	&pm_sink_fusion, &pm_sim_branches.ops, &pm_sim_tree.ops, &pm_sim_requests,
+	NULL
 };
 
 const char *const pm_sims_usual[] = {
@@ -36,8 +38,31 @@ const char *const pm_sims_usual[] = {
 	"bpred:bimodal=14;gshare=14;tournament=14;local;perceptron;tage;tagescl;ras;ittage",
 	"cache:l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64;l3=32m,16way,64;regions",
 	"reuse:window=1000000",
-	"objects", "memory", "phases", "calls", NULL
+	"objects", "memory", "phases", "calls", "requests", NULL
 };
+
+bool pm_sim_suits(const struct pm_sink_ops *ops, uint32_t facts)
+{
+	const bool refs = ops->needs & PM_HAS_REFS || ops->flags & PM_SINK_REFS;
+
+	return !(ops->needs & ~facts) &&
+	       !(facts & PM_HAS_OBJECTS && refs && !(ops->needs & PM_HAS_OBJECTS));
+}
+
+enum pm_status pm_sims_check(const struct pm_pipeline *p, uint32_t facts, const char *plural,
+			     struct pm_err *err)
+{
+	const struct pm_sink_ops *ops;
+	void *self;
+
+	for (size_t i = 0; facts & PM_HAS_OBJECTS && (ops = pm_pipeline_sink_at(p, i, &self)); i++)
+		if (pm_sim_of(ops->name) == ops && !(ops->needs & ~facts) &&
+		    !pm_sim_suits(ops, facts))
+			return pm_fail_file(err, "%s hold requests for objects, and '%s' simulates "
+					    "addresses; `--sim requests` counts objects", plural,
+					    ops->name);
+	return PM_OK;
+}
 
 const struct pm_sink_ops *pm_sim_of(const char *spec)
 {

@@ -18,6 +18,13 @@ extern const char *const pm_sims_usual[];
 /* The simulator that a specification names, NULL: none of them. */
 const struct pm_sink_ops *pm_sim_of(const char *spec);
 
+/* Can it simulate a trace with @facts? Requests for objects are no addresses. */
+bool pm_sim_suits(const struct pm_sink_ops *ops, uint32_t facts);
+/* What pm_pipeline_start() does not say of the simulators in @p: that objects are no addresses. */
+struct pm_pipeline;
+enum pm_status pm_sims_check(const struct pm_pipeline *p, uint32_t facts, const char *plural,
+			     struct pm_err *err);
+
 /* Which results are alike: one more when a simulator begins to say something else. */
 unsigned pm_sim_version(const struct pm_sink_ops *ops);
 /* Is it `cache` or `tlb`? */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "analyse/calls.h"
+#include "analyse/i486.h"
 #include "analyse/sims.h"
 #include "analyse/thread_counts.h"
 #include "base/result.h"
@@ -197,6 +198,23 @@ int results_stored(struct results *o, const char *file, const char *title, struc
 	return s ? traces_fail(err) : 0;
 }
 
+/* What a simulator cannot know of this trace though it needs nothing that is missing. */
+static void note_unknown(const struct pm_pipeline *p, const struct pm_format *which,
+			 uint32_t facts, const char *file)
+{
+	const struct pm_sink_ops *ops;
+	void *self;
+
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
+		if (ops == &pm_sim_i486 && !(facts & PM_HAS_BYTES)) {
+			manners_note("%s holds no instruction bytes: to 'i486' each instruction "
+				     "takes one cycle%s", file,
+				     strncmp(which->name, "idt-exec", 8) ? "" :
+				     " (-f idt-exec:binary=PROGRAM says where they are)");
+			return;
+		}
+}
+
 /* Those that can be split are, for -j; are there others? */
 static bool split_run(struct results *o, struct pm_pipeline *p, const char *file)
 {
@@ -228,7 +246,11 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 	if (!s)
 		manners_tell("%s: %s", file, which->plural);
 	if (!s)
+		s = pm_sims_check(p, src->facts, which->plural, err);
+	if (!s)
 		s = pm_pipeline_start(p, src->facts, which->plural, err);
+	if (!s)
+		note_unknown(p, which, src->facts, file);
 	if (!s && o->jobs > 1)
 		rest = split_run(o, p, file);
 	/* of a damaged trace, what came before the damage is shown */

@@ -107,7 +107,7 @@ enum pm_status traces_add_usual(struct pm_pipeline *p, uint32_t facts, struct pm
 	for (unsigned i = 0; pm_sims_usual[i]; i++) {
 		const struct pm_sink_ops *ops = pm_sim_of(pm_sims_usual[i]);
 
-		if (!(ops->needs & ~facts) && pm_sink_add(p, pm_sims_usual[i], pm_sims, err))
+		if (pm_sim_suits(ops, facts) && pm_sink_add(p, pm_sims_usual[i], pm_sims, err))
 			return PM_ERR;
 	}
 	return PM_OK;

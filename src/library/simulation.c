@@ -171,7 +171,8 @@ static enum pm_status run(struct simulation *s, struct pm_reading *in, pm_progre
 		return PM_ERR;
 	if (add_all(s, p, err) == PM_OK) {
 		pm_adapt(p, in->facts, pm_pipeline_needs(p), NULL);
-		if (pm_pipeline_start(p, in->src.facts, in->which->plural, err) == PM_OK) {
+		if (pm_sims_check(p, in->src.facts, in->which->plural, err) == PM_OK &&
+		    pm_pipeline_start(p, in->src.facts, in->which->plural, err) == PM_OK) {
 			r = pm_result_for("sim");
 			st = pm_reading_run(in, p, progress, arg, r, err);
 		}

@@ -205,7 +205,9 @@ static enum pm_status can_start(struct gang_run *w, struct gang_job *j, struct p
 
 	if (!s) {
 		pm_adapt(p, w->src.facts, pm_pipeline_needs(p), NULL);
-		s = pm_pipeline_start(p, w->src.facts, w->which->plural, why);
+		s = pm_sims_check(p, w->src.facts, w->which->plural, why);
+		if (!s)
+			s = pm_pipeline_start(p, w->src.facts, w->which->plural, why);
 	}
 	pm_pipeline_free(p);
 	return s;

@@ -145,7 +145,7 @@ static void *ocs_open(struct pm_input *in, const struct pm_read_opts *o, uint32_
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
 	r->lcs = lcs;
-	*facts = PM_HAS_REFS | PM_HAS_TIME;
+	*facts = PM_HAS_REFS | PM_HAS_TIME | PM_HAS_OBJECTS;
 	p = pm_input_peek(in, lcs ? LCS_HEADER : PM_WINDOW, &got, err);
 	if (!p && pm_failed(err))
 		goto fail;
@@ -318,7 +318,8 @@ static void *ocs_create(struct pm_output *out, const struct pm_write_opts *o, st
 	w->lcs = lcs;
 	w->never = UINT64_MAX;
 	w->timed = o->facts & PM_HAS_TIME && !(o->facts & PM_HAS_CYCLES);
-	w->shift = (unsigned)__builtin_ctzll(block);
+	w->w.native = o->facts & PM_HAS_OBJECTS;
+	w->shift = w->w.native ? 0 : (unsigned)__builtin_ctzll(block);
 	w->temp = -1;
 	w->later = pm_sorter_new();
 	w->back = pm_sorter_new();
@@ -609,13 +610,13 @@ const struct pm_format pm_fmt_oraclegeneral = {
 	.name = "oraclegeneral", .about = "libCacheSim's requests with their next access",
 	.options = "block=N  writing: bytes of an object (64)",
 	.plural = "oracleGeneral traces", .suffixes = ".oracleGeneral .oracleGeneral.bin",
-	.has = PM_HAS_REFS | PM_HAS_TIME, .needs = PM_HAS_REFS,
+	.has = PM_HAS_REFS | PM_HAS_TIME | PM_HAS_OBJECTS, .needs = PM_HAS_REFS,
 	.probe = og_probe, .read = &og_read, .write = &og_write,
 };
 const struct pm_format pm_fmt_lcs = {
 	.name = "lcs", .about = "libCacheSim's traces with a header",
 	.options = "block=N  writing: bytes of an object (64)",
 	.plural = "lcs traces", .suffixes = ".lcs",
-	.has = PM_HAS_REFS | PM_HAS_TIME, .needs = PM_HAS_REFS,
+	.has = PM_HAS_REFS | PM_HAS_TIME | PM_HAS_OBJECTS, .needs = PM_HAS_REFS,
 	.probe = lcs_probe, .read = &lcs_read, .write = &lcs_write,
 };

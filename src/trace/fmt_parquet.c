@@ -632,7 +632,7 @@ static int parquet_probe(const uint8_t *head, size_t n)
 const struct pm_format pm_fmt_parquet = {
 	.name = "parquet", .about = "a table for DuckDB, pandas and the like (write only)",
 	.plural = "Parquet tables", .suffixes = ".parquet",
-	.has = 2 * PM_HAS_PAGES - 1,
+	.has = 2 * PM_HAS_OBJECTS - 1,
 	.options = "level=N  1 to 19: of zstd\n"
 		   "group=N  rows of a row group",
 	.probe = parquet_probe, .write = &parquet_write_ops,

@@ -174,7 +174,7 @@ static const char *const fact_names[] = {
 	"data values", "branch outcomes", "register numbers", "register values", "micro-ops",
 	"timestamps", "cycle counts", "address spaces", "physical addresses", "byte enables",
 	"bus transactions", "kernel events", "threads", "basic blocks", "rep iterations",
-	"instruction cache lines", "branch opcodes", "canonical pages",
+	"instruction cache lines", "branch opcodes", "canonical pages", "requests for objects",
 };
 
 static void join_facts(uint32_t facts, const char *last, char *buf, size_t size)

@@ -61,7 +61,7 @@ static enum pm_status adopt(struct pm_sink_ops *ops, const void *own, size_t byt
 			    const char *path, struct pm_err *err)
 {
 	/* all there are */
-	const uint32_t flags = 2 * PM_SINK_REFS - 1, facts = 2 * PM_HAS_PAGES - 1;
+	const uint32_t flags = 2 * PM_SINK_REFS - 1, facts = 2 * PM_HAS_OBJECTS - 1;
 	const struct pm_sink_ops *from = own;
 	uint32_t size;
 

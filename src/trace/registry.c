@@ -26,7 +26,8 @@
 	F(pm_fmt_lackey) F(pm_fmt_simpoint) F(pm_fmt_pinatrace) F(pm_fmt_drmemtrace) \
 	F(pm_fmt_gem5) \
 	F(pm_fmt_ramulator) F(pm_fmt_ramulator2) F(pm_fmt_dramsim3) \
-	F(pm_fmt_oraclegeneral) F(pm_fmt_lcs) F(pm_fmt_spike) \
+	F(pm_fmt_oraclegeneral) F(pm_fmt_lcs) F(pm_fmt_vscsi) \
+	F(pm_fmt_requests_csv) F(pm_fmt_requests_txt) F(pm_fmt_spike) \
 	F(pm_fmt_ctf) F(pm_fmt_chrome) F(pm_fmt_parquet)
 
 #define DECLARE(f) extern const struct pm_format f;

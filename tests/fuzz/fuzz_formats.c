@@ -18,7 +18,7 @@ static const char *const name[] = {
 	"laplace-basic", "laplace-process", "din", "xdin", "dinero-binary", "champsim",
 	"cloudsuite", "cvp1", "lackey", "simpoint", "pinatrace", "drmemtrace", "gem5", "ramulator",
 	"ramulator2", "dramsim3", "oraclegeneral", "lcs", "spike", "chrome", "idt-exec",
-	"idt-exec64",
+	"idt-exec64", "vscsi", "requests-csv", "requests-txt",
 };
 
 const unsigned fuzz_inputs = 200000;
