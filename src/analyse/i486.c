@@ -314,13 +314,18 @@ static const struct { const char *name; uint8_t reg, read, write; } clocks[] = {
 	{ "fld1", 4, 0, 0 }, { "fldz", 4, 0, 0 },
 };
 
+static bool has_bytes(const struct pm_insn *in)
+{
+	return in->len && in->isa <= PM_ISA_X86_32;
+}
+
 static unsigned clocks_of(struct pm_forms *forms[2], const struct pm_insn *in)
 {
 	const struct pm_form *f;
 	const char *name;
 	bool i386 = in->isa == PM_ISA_X86_32;
 
-	if (!in->len || in->isa > PM_ISA_X86_32)
+	if (!has_bytes(in))
 		return 1;
 	if (!forms[i386])
 		forms[i386] = pm_forms_new(i386);
@@ -351,10 +356,11 @@ struct i486_sink {
 	struct pm_i486 *m[MODELS];
 	unsigned n;
 	uint64_t limit, insns;
+	uint64_t unknown;		/* instructions whose bytes the trace does not hold */
 	struct pm_forms *forms[2];
 	uint8_t *own;			/* by pm_code.insn; 0: not known yet */
 	size_t cap_own;
-	bool done;
+	bool done, some_unknown;
 };
 
 static void destroy(void *self)
@@ -494,6 +500,7 @@ static size_t within_limit(struct i486_sink *s, const struct pm_event *ev, size_
 static __attribute__((noinline)) unsigned learn(struct i486_sink *s, const struct pm_code *code,
 						uint32_t id)
 {
+	s->some_unknown |= !has_bytes(code->insn + id);
 	return s->own[id] = clocks_of(s->forms, code->insn + id);
 }
 
@@ -528,6 +535,14 @@ static void run(struct i486_sink *s, struct pm_i486 *m, const struct pm_code *co
 	}
 }
 
+static void count_unknown(struct i486_sink *s, const struct pm_code *code,
+			  const struct pm_event *ev, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		s->unknown += ev[i].kind == PM_EV_INSN &&
+			      (!code || ev[i].id >= code->ninsn || !has_bytes(code->insn + ev[i].id));
+}
+
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct i486_sink *s = self;
@@ -540,6 +555,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	n = within_limit(s, b->ev, b->n);
 	for (unsigned k = 0; k < s->n; k++)
 		run(s, s->m[k], b->code, b->ev, n);
+	if (!b->code || s->some_unknown)
+		count_unknown(s, b->code, b->ev, n);
 	return PM_OK;
 }
 
@@ -550,6 +567,9 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	if (!r)
 		return PM_OK;
 	pm_result_begin(r, "i486");
+	if (s->unknown)
+		pm_result_u64(r, "without_bytes", s->unknown,
+			      "instructions of one cycle, since the trace does not hold their bytes");
 	pm_result_begin_list(r, "configurations");
 	for (unsigned k = 0; k < s->n; k++) {
 		const struct pm_i486_stats *st = pm_i486_end(s->m[k]);

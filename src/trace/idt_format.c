@@ -37,6 +37,16 @@ char *idt_info_path(const char *path, bool wide)
 	return companion_of(path, wide, wide ? ".trc64.info" : ".trc.info");
 }
 
+char *idt_program_path(const char *path, bool wide)
+{
+	return companion_of(path, wide, "");
+}
+
+char *idt_modules_path(const char *path, bool wide)
+{
+	return companion_of(path, wide, ".mod");
+}
+
 bool idt_legal(enum idt_kind kind, unsigned tag, bool wide)
 {
 	unsigned k = tag & 0xf0;

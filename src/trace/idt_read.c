@@ -2,6 +2,7 @@
 /* idt_read.c - IDtrace's traces, read: fmt_idt.c draws their entries */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "trace/idt_files.h"
@@ -138,8 +139,30 @@ static enum pm_status text_modules(struct idt_text *t, const char *path, struct 
 	return st;
 }
 
-static void code_from_blk(struct idt_reader *r, const struct idt_text *t)
+/* What is beside the trace though nobody named it: the program, and what the module file lists.
+ * Whether they are what ran, each instruction tells: see code_from_blk(). */
+static void text_beside(struct idt_reader *r, struct idt_text *t, const char *path)
 {
+	char *program = idt_program_path(path, r->wide), *modules = idt_modules_path(path, r->wide);
+	struct pm_err ignored = { 0 };
+	struct stat st;
+
+	if (strcmp(program, path) && !stat(program, &st) && S_ISREG(st.st_mode) &&
+	    text_file(t, program, &ignored) == PM_OK)
+		text_part(t, 0, UINT64_MAX, -(uint64_t)r->blk.oldt_offset, 0, t->nfile - 1);
+	ignored = (struct pm_err){ 0 };
+	if (!stat(modules, &st) && S_ISREG(st.st_mode))
+		text_modules(t, modules, &ignored);
+	free(program);
+	free(modules);
+}
+
+/* @named: the user named the files of @t. If not, only bytes count that are the instruction which
+ * the block table says. Returns how many instructions have bytes. */
+static size_t code_from_blk(struct idt_reader *r, const struct idt_text *t, bool named)
+{
+	size_t known = 0;
+
 	r->at_offset = pm_alloc((r->blk_n / 4 + 1) * sizeof *r->at_offset);
 	r->pointer = pm_alloc(r->blk.ninsn * sizeof *r->pointer);
 	r->pushes = pm_alloc(r->blk.ninsn);
@@ -165,7 +188,10 @@ static void code_from_blk(struct idt_reader *r, const struct idt_text *t)
 				.nref = (uint8_t)(d->entries < 0 ? -d->entries : d->entries),
 				.rep = d->entries < 0, .isa = PM_ISA_NONE, .object = PM_NONE,
 			};
+			if (bytes && !named && idt_insn_id(bytes, d->size, r->wide) != d->id)
+				bytes = NULL;
 			if (bytes) {
+				known++;
 				memcpy(in->bytes, bytes, d->size);
 				in->isa = r->wide ? PM_ISA_X86_64 : PM_ISA_X86_32;
 			}
@@ -178,6 +204,7 @@ static void code_from_blk(struct idt_reader *r, const struct idt_text *t)
 	}
 	r->code = (struct pm_code){ .insn = r->insn, .block = r->block, .ninsn = r->blk.ninsn,
 				    .nblock = r->blk.nblock };
+	return known;
 }
 
 void idt_read_close(void *self)
@@ -208,6 +235,7 @@ static enum pm_status open_exec(struct idt_reader *r, const struct pm_read_opts 
 	struct idt_text text = { 0 };
 	struct pm_err inner = { 0 };
 	enum pm_status st = PM_OK;
+	bool any = false;
 
 	if (!path)
 		return pm_fail_file(err, "an execution trace needs its block table; blk=FILE says "
@@ -226,15 +254,17 @@ static enum pm_status open_exec(struct idt_reader *r, const struct pm_read_opts 
 	if (named) {
 		st = text_file(&text, named, err);
 		text_part(&text, 0, UINT64_MAX, -(uint64_t)r->blk.oldt_offset, 0, 0);
-		*facts |= PM_HAS_BYTES;
+		any = true;
 	}
 	named = pm_fmt_option(o->options, "modules", buf, sizeof buf);
 	if (named && st == PM_OK) {
 		st = text_modules(&text, named, err);
-		*facts |= PM_HAS_BYTES;
+		any = true;
 	}
-	if (st == PM_OK)
-		code_from_blk(r, &text);
+	if (!any && o->path)
+		text_beside(r, &text, o->path);
+	if (st == PM_OK && (code_from_blk(r, &text, any) || any))
+		*facts |= PM_HAS_BYTES;
 	text_release(&text);
 	return st;
 }
