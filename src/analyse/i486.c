@@ -540,7 +540,8 @@ static void count_unknown(struct i486_sink *s, const struct pm_code *code,
 {
 	for (size_t i = 0; i < n; i++)
 		s->unknown += ev[i].kind == PM_EV_INSN &&
-			      (!code || ev[i].id >= code->ninsn || !has_bytes(code->insn + ev[i].id));
+			      (!code || ev[i].id >= code->ninsn ||
+			       !has_bytes(code->insn + ev[i].id));
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -569,7 +570,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_begin(r, "i486");
 	if (s->unknown)
 		pm_result_u64(r, "without_bytes", s->unknown,
-			      "instructions of one cycle, since the trace does not hold their bytes");
+			      "instructions of one cycle, since the trace does not hold their "
+			      "bytes");
 	pm_result_begin_list(r, "configurations");
 	for (unsigned k = 0; k < s->n; k++) {
 		const struct pm_i486_stats *st = pm_i486_end(s->m[k]);

@@ -21,7 +21,7 @@
 #include "trace/text.h"
 
 enum request_kind { VSCSI, CSV, TXT };
-enum column { OBJECT, SIZE, TIME, COLUMNS };
+enum request_column { OBJECT, SIZE, TIME, COLUMNS };
 
 #define VSCSI_1 32
 #define VSCSI_2 40

@@ -69,6 +69,13 @@ static void mend_lists(const ZydisDecodedInstruction *in, uint64_t *reads, uint6
 		       unsigned *loads)
 {
 	switch (in->mnemonic) {
+	/* the upper part of an xmm register stays; Zydis says so since 4.1 */
+	case ZYDIS_MNEMONIC_MOVLPS: case ZYDIS_MNEMONIC_MOVLPD: case ZYDIS_MNEMONIC_MOVHPS:
+	case ZYDIS_MNEMONIC_MOVHPD: case ZYDIS_MNEMONIC_MOVHLPS: case ZYDIS_MNEMONIC_MOVLHPS:
+	case ZYDIS_MNEMONIC_SQRTSS: case ZYDIS_MNEMONIC_SQRTSD: case ZYDIS_MNEMONIC_RSQRTSS:
+	case ZYDIS_MNEMONIC_RCPSS: case ZYDIS_MNEMONIC_ROUNDSS: case ZYDIS_MNEMONIC_ROUNDSD:
+		*reads |= *writes & 0xffffull << 16;
+		break;
 	case ZYDIS_MNEMONIC_CMPSB: case ZYDIS_MNEMONIC_CMPSW: case ZYDIS_MNEMONIC_CMPSD:
 	case ZYDIS_MNEMONIC_CMPSQ:
 		if (in->meta.category == ZYDIS_CATEGORY_STRINGOP)

@@ -14,6 +14,7 @@
 #include <Zydis/Zydis.h>
 
 #include "base/mem.h"
+#include "isa/x86/zydis_regs.h"
 #include "pugmark/pugmark.h"
 
 #define MEMO_BITS	14
@@ -457,6 +458,7 @@ static bool decode_form(struct x86_decoder *d, const uint8_t *p, size_t n, struc
 	memset(in, 0, sizeof *in);
 	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d->zydis, p, n, &z, op)))
 		return false;
+	x86_amend(&z, op);
 	in->len = z.length;
 	in->modrm = z.attributes & ZYDIS_ATTRIB_HAS_MODRM ? z.raw.modrm.offset : 0;
 	if (z.raw.disp.size) {

@@ -79,13 +79,34 @@ static void make_decoders(void)
 	ZydisDecoderInit(&decoders[1], ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 }
 
+void x86_amend(ZydisDecodedInstruction *in, ZydisDecodedOperand *op)
+{
+	switch (in->mnemonic) {
+	case ZYDIS_MNEMONIC_MOVLPS: case ZYDIS_MNEMONIC_MOVLPD: case ZYDIS_MNEMONIC_MOVHPS:
+	case ZYDIS_MNEMONIC_MOVHPD: case ZYDIS_MNEMONIC_MOVHLPS: case ZYDIS_MNEMONIC_MOVLHPS:
+	case ZYDIS_MNEMONIC_SQRTSS: case ZYDIS_MNEMONIC_SQRTSD: case ZYDIS_MNEMONIC_RSQRTSS:
+	case ZYDIS_MNEMONIC_RCPSS: case ZYDIS_MNEMONIC_ROUNDSS: case ZYDIS_MNEMONIC_ROUNDSD:
+		if (op[0].type == ZYDIS_OPERAND_TYPE_REGISTER)
+			op[0].actions |= ZYDIS_OPERAND_ACTION_READ;
+		break;
+	case ZYDIS_MNEMONIC_SWAPGS:
+		in->operand_count = 0;
+		break;
+	default:
+		break;
+	}
+}
+
 bool x86_zydis(const uint8_t *bytes, unsigned len, bool wide, ZydisDecodedInstruction *in,
 		ZydisDecodedOperand *op)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, make_decoders);
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoders[wide], bytes, len, in, op));
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoders[wide], bytes, len, in, op)))
+		return false;
+	x86_amend(in, op);
+	return true;
 }
 
 bool x86_is_hint(const ZydisDecodedInstruction *in)

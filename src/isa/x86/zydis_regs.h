@@ -10,7 +10,12 @@
 
 /* Penn number of @r, -1 if it has none (rip, segment registers, none at all). */
 int x86_reg_number(ZydisRegister r);
-/* @op has room for ZYDIS_MAX_OPERAND_COUNT. @wide: 64-bit code, else 32-bit. */
+/* Versions of Zydis differ about some operands, and traces must not: before 4.1 movlps and its
+ * like, sqrtss and its like write all of their destination, and swapgs has no operand. What they do
+ * not write of an xmm register stays (both manufacturers' manuals), so they read it. */
+void x86_amend(ZydisDecodedInstruction *in, ZydisDecodedOperand *op);
+/* ZydisDecoderDecodeFull(), amended. @op has room for ZYDIS_MAX_OPERAND_COUNT. @wide: 64-bit code,
+ * else 32-bit. */
 bool x86_zydis(const uint8_t *bytes, unsigned len, bool wide, ZydisDecodedInstruction *in,
 		ZydisDecodedOperand *op);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyse/conf.h"
-#include "analyse/requests.h"
+#include "analyse/request_caches.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -14,12 +14,12 @@
 const char *const pm_object_policies[] = { "lru", "fifo", "clock", "sieve", NULL };
 
 /* An object in one cache. The list goes from the newest object to the oldest. */
-struct entry { uint32_t newer, older, size; bool in, asked; };
+struct object_entry { uint32_t newer, older, size; bool in, asked; };
 
 struct object_cache {
 	enum pm_object_policy policy;
 	uint64_t size, occupied, objects;
-	struct entry *e;		/* by number of the object */
+	struct object_entry *e;		/* by number of the object */
 	uint32_t newest, oldest, hand;	/* hand: of sieve; NOBODY: it begins with the oldest */
 	uint64_t miss, miss_bytes, too_large, evicted;
 };
@@ -107,7 +107,7 @@ static void *create(const char *config, struct pm_err *err)
 
 static void unlink_entry(struct object_cache *c, uint32_t i)
 {
-	struct entry *e = c->e + i;
+	struct object_entry *e = c->e + i;
 
 	*(e->newer == NOBODY ? &c->newest : &c->e[e->newer].older) = e->older;
 	*(e->older == NOBODY ? &c->oldest : &c->e[e->older].newer) = e->newer;
@@ -145,7 +145,7 @@ static uint32_t choose(struct object_cache *c)
 /* HOT: once per request and cache. */
 static void request(struct object_cache *c, uint32_t i, uint32_t size, uint64_t bytes)
 {
-	struct entry *e = c->e + i;
+	struct object_entry *e = c->e + i;
 
 	if (e->in) {
 		e->asked = true;
@@ -170,7 +170,7 @@ static void request(struct object_cache *c, uint32_t i, uint32_t size, uint64_t 
 		c->objects--;
 		c->evicted++;
 	}
-	*e = (struct entry){ .size = size, .in = true };
+	*e = (struct object_entry){ .size = size, .in = true };
 	link_newest(c, i);
 	c->occupied += size;
 	c->objects++;
