@@ -12,3 +12,8 @@ bench-sims: $(B)/bench/bench_sims	## millions of references per second and simul
 bench-sweep: all $(B)/bench/bench_sims	## 100 configurations of caches against one, sim -j 2 against -j 1
 	@bench/inputs $(B)/bench/data
 	@bench/sweep $(CURDIR)/$(B)/pugmark $(B)/bench/bench_sims $(B)/bench/data $(ROUNDS)
+
+.PHONY: bench-samples
+bench-samples: all		## sampled cores against whole traces, half an hour (N=INSTRUCTIONS of each, W='gzip cc1', TRAINING='0 50k 200k')
+	@bench/inputs $(B)/bench/data
+	@bench/samples $(CURDIR)/$(B)/pugmark $(B)/bench/data $(N)

@@ -317,6 +317,8 @@ static void prefetch_stride(struct pm_cache *c, struct cache_level *l, uint64_t 
 static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, enum pm_cache_op op,
 		    bool news)
 {
+	if (c->warming)
+		return;
 	switch (l->conf->prefetch) {
 	case PM_PF_NONE:
 		break;
@@ -752,6 +754,13 @@ unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr,
 		return 0;
 	c->refs[op > PM_OP_WRITE ? PM_OP_WRITE : op][stack]++;
 	return demand(c, l, op, key_of(c, addr), size, stack);
+}
+
+void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr)
+{
+	c->warming = true;
+	pm_cache_access(c, op, addr, 64, false, 0);
+	c->warming = false;
 }
 
 static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, uint64_t key,

@@ -138,6 +138,8 @@ void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n);
  * level ... n memory. */
 unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr, uint32_t size,
 			 bool stack, uint64_t pc);
+/* The same for the line at @addr, without prefetchers, to warm a cache (warm.h). */
+void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr);
 void pm_cache_flush(struct pm_cache *c);
 /* Ends the trace: levels with OPT are simulated now. */
 void pm_cache_end(struct pm_cache *c);

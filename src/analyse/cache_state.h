@@ -84,6 +84,7 @@ struct pm_cache {
 	unsigned own;			/* levels that it simulates from its events: the first
 					 * ones; conf.n unless @family does */
 	struct cache_family *family;	/* simulates it; NULL: it does so itself */
+	bool warming;			/* prefetchers do not see what happens */
 	bool plain, turns;		/* plain: cache_plain.c takes its events. turns: levels may
 					 * take turns, since none reaches upwards */
 	struct cache_out *apart;	/* ... and do: what has left level i for level i + 1; NULL:

@@ -268,10 +268,17 @@ static void submit(struct core_sink *s)
 	if (!s->open)
 		return;
 	s->open = false;
+	if (s->timeless)
+		return;
 	s->op.pc = s->pc;
 	pm_core_op(s->k, &s->op, NULL);
 	if (s->by || s->sum)
 		account(s);
+}
+
+void core_submit(struct core_sink *s)
+{
+	submit(s);
 }
 
 static void begin(struct core_sink *s, uint64_t pc, unsigned len, const struct pm_core_static *st)

@@ -61,6 +61,7 @@ struct core_sink {
 	/* the instruction that is being gathered */
 	struct pm_core_op op;
 	bool open, uops;
+	bool timeless;			/* instructions take no time: core_sample.h */
 	uint64_t pc, fetch_line;
 	uint64_t branches, top;
 	struct blamed *by;		/* NULL: not asked for */
@@ -73,6 +74,8 @@ struct core_sink {
 
 /* The row of an instruction; moves rows. */
 struct blamed_row *core_blamed(struct core_sink *s, uint64_t pc);
+/* The instruction that is being gathered is complete. */
+void core_submit(struct core_sink *s);
 /* All instructions have been timed. */
 void core_results(struct core_sink *s, struct pm_result *r);
 

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/walk.h"
+#include "analyse/warm.h"
+#include "base/cur.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "trace/pug.h"
+
+#define MAGIC		"PUGWARM\n"
+#define HEAD		64u
+#define FETCHED		1u
+#define WRITTEN		2u
+
+/* ---- an interval ---------------------------------------------------------------------------- */
+
+/* A line's number times 2, and 1 if it is fetched: that is its key. */
+struct used { uint64_t key; uint32_t interval; uint32_t last; bool written; };
+
+struct pm_warm_maker {
+	struct used *slot;		/* open addressing; what is of an earlier interval is
+					 * empty */
+	size_t mask, n;
+	uint32_t interval, now;
+	struct used *fetch, *data;	/* the lines used last: most uses are of these */
+};
+
+#define LEAST_SLOTS 4096u
+
+struct pm_warm_maker *pm_warm_maker_new(void)
+{
+	struct pm_warm_maker *m = pm_alloc(sizeof *m);
+
+	m->slot = pm_alloc(LEAST_SLOTS * sizeof *m->slot);
+	m->mask = LEAST_SLOTS - 1;
+	m->interval = 1;
+	return m;
+}
+
+void pm_warm_maker_free(struct pm_warm_maker *m)
+{
+	if (!m)
+		return;
+	free(m->slot);
+	free(m);
+}
+
+static struct used *slot_of(struct pm_warm_maker *m, uint64_t key)
+{
+	size_t i = (key * 0x9e3779b97f4a7c15u >> 20) & m->mask;
+
+	while (m->slot[i].interval == m->interval && m->slot[i].key != key)
+		i = (i + 1) & m->mask;
+	return m->slot + i;
+}
+
+static void grow(struct pm_warm_maker *m)
+{
+	struct used *old = m->slot;
+	const size_t n = m->mask + 1;
+
+	m->slot = pm_alloc(2 * n * sizeof *m->slot);
+	m->mask = 2 * n - 1;
+	for (size_t i = 0; i < n; i++)
+		if (old[i].interval == m->interval)
+			*slot_of(m, old[i].key) = old[i];
+	free(old);
+	m->fetch = m->data = NULL;
+}
+
+/* HOT: once per line of a reference or an instruction. */
+static inline void use_line(struct pm_warm_maker *m, struct used **last, uint64_t key, bool written)
+{
+	struct used *u = *last;
+
+	if (!u || u->key != key) {
+		if (m->n * 2 > m->mask)
+			grow(m);
+		u = slot_of(m, key);
+		if (u->interval != m->interval) {
+			*u = (struct used){ .key = key, .interval = m->interval };
+			m->n++;
+		}
+		*last = u;
+	}
+	u->written |= written;
+	u->last = ++m->now;
+}
+
+static inline void use_lines(struct pm_warm_maker *m, const struct pm_event *e, bool fetched,
+			     bool written)
+{
+	uint64_t line = e->addr / PM_WARM_LINE;
+	const uint64_t end = (e->addr + (e->size ? e->size - 1 : 0)) / PM_WARM_LINE;
+
+	for (; line <= end; line++)
+		use_line(m, fetched ? &m->fetch : &m->data, line << 1 | fetched, written);
+}
+
+void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_event *ev, size_t n)
+{
+	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++)
+		if (e->kind == PM_EV_INSN)
+			use_lines(m, e, true, false);
+		else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY)
+			use_lines(m, e, false, e->kind != PM_EV_READ);
+}
+
+static int by_last(const void *a, const void *b)
+{
+	const struct used *x = a, *y = b;
+
+	return x->last < y->last ? -1 : x->last > y->last;
+}
+
+struct pm_warm_part pm_warm_maker_end(struct pm_warm_maker *m)
+{
+	struct used *v = pm_alloc((m->n + 1) * sizeof *v);
+	struct pm_buf out = { 0 };
+	uint64_t before[2] = { 0, 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i <= m->mask; i++)
+		if (m->slot[i].interval == m->interval)
+			v[n++] = m->slot[i];
+	qsort(v, n, sizeof *v, by_last);
+	for (size_t i = 0; i < n; i++) {
+		const bool fetched = v[i].key & 1;
+		const uint64_t line = v[i].key >> 1;
+
+		pug_varint(&out, pug_zigzag((int64_t)(line - before[fetched])) << 2 |
+				 (v[i].written ? WRITTEN : 0) | (fetched ? FETCHED : 0));
+		before[fetched] = line;
+	}
+	free(v);
+	m->interval++;
+	m->n = 0;
+	m->now = 0;
+	m->fetch = m->data = NULL;
+	return (struct pm_warm_part){ out.p, out.n };
+}
+
+/* False: the bytes are no lines. */
+static bool each(const struct pm_warm_part *p,
+		 void (*use)(void *ctx, uint64_t line, bool fetched, bool written), void *ctx)
+{
+	struct pug_span c = { p->p, p->p + p->n };
+	uint64_t before[2] = { 0, 0 }, v;
+
+	while (c.p < c.end) {
+		if (!pug_get_varint(&c, &v))
+			return false;
+		before[v & FETCHED] += (uint64_t)pug_unzigzag(v >> 2);
+		if (before[v & FETCHED] > UINT64_MAX / PM_WARM_LINE)
+			return false;
+		if (use)
+			use(ctx, before[v & FETCHED] * PM_WARM_LINE, v & FETCHED, v & WRITTEN);
+	}
+	return true;
+}
+
+void pm_warm_each(const struct pm_warm *w, size_t i,
+		  void (*use)(void *ctx, uint64_t line, bool fetched, bool written), void *ctx)
+{
+	each(w->part + i, use, ctx);
+}
+
+/* ---- a whole trace -------------------------------------------------------------------------- */
+
+struct making {
+	const char *path;
+	struct pm_warm *to;
+	struct pm_warm_maker *maker;
+	size_t from, end, at;		/* intervals: of this thread; the one that comes next */
+	pthread_t thread;
+	bool begun;
+	enum pm_status st;
+	struct pm_err err;
+};
+
+static uint64_t next_interval(void *ctx, uint64_t at, bool *wanted)
+{
+	struct making *m = ctx;
+	const uint64_t every = m->to->every;
+
+	*wanted = false;
+	if (!m->begun && at < m->from * every)
+		return m->from * every;
+	if (m->begun)
+		m->to->part[m->at++] = pm_warm_maker_end(m->maker);
+	m->begun = true;
+	if (m->at == m->end)
+		return UINT64_MAX;
+	*wanted = true;
+	return m->at + 1 == m->to->n ? UINT64_MAX : (m->at + 1) * every;
+}
+
+static enum pm_status add_part(void *ctx, const struct pm_batch *b, struct pm_err *err)
+{
+	struct making *m = ctx;
+
+	pm_warm_maker_events(m->maker, b->ev, b->n);
+	return PM_OK;
+}
+
+static void *make(void *arg)
+{
+	static const struct pm_walk_ops ops = { next_interval, add_part };
+	struct making *m = arg;
+
+	m->maker = pm_warm_maker_new();
+	m->at = m->from;
+	m->st = pm_walk(m->path, &ops, m, &m->err);
+	if (!m->st && m->begun && m->at < m->end)	/* the last one ends with the trace */
+		m->to->part[m->at++] = pm_warm_maker_end(m->maker);
+	pm_warm_maker_free(m->maker);
+	return NULL;
+}
+
+enum pm_status pm_warm_make(const char *path, uint64_t every, unsigned threads,
+			    struct pm_warm *to, struct pm_err *err)
+{
+	struct pm_walk_facts f;
+	const char *why;
+	struct making *m;
+	enum pm_status st = pm_walk_facts(path, &f, &why, err);
+
+	*to = (struct pm_warm){ .every = every, .insns = f.insns, .identity = f.identity };
+	if (st)
+		return st == PM_END ? pm_fail_file(err, "%s", why) : st;
+	to->n = (size_t)((f.insns + every - 1) / every);
+	to->part = pm_alloc((to->n + 1) * sizeof *to->part);
+	threads = to->n < threads ? (to->n ? (unsigned)to->n : 1) : threads;
+	m = pm_alloc(threads * sizeof *m);
+	for (unsigned k = 0; k < threads; k++)
+		m[k] = (struct making){ .path = path, .to = to, .from = to->n * k / threads,
+					.end = to->n * (k + 1) / threads };
+	for (unsigned k = 1; k < threads; k++)
+		if (!pm_thread_start(&m[k].thread, make, m + k)) {
+			make(m + k);
+			m[k].thread = pthread_self();
+		}
+	make(m);
+	for (unsigned k = 0; k < threads; k++) {
+		if (k && !pthread_equal(m[k].thread, pthread_self()))
+			pthread_join(m[k].thread, NULL);
+		if (m[k].st && !st) {
+			st = m[k].st;
+			*err = m[k].err;
+		}
+	}
+	free(m);
+	if (st)
+		pm_warm_release(to);
+	return st;
+}
+
+void pm_warm_release(struct pm_warm *w)
+{
+	for (size_t i = 0; w->part && i < w->n; i++)
+		free(w->part[i].p);
+	free(w->part);
+	*w = (struct pm_warm){ 0 };
+}
+
+/* ---- on disk -------------------------------------------------------------------------------- */
+
+void pm_warm_put(const struct pm_warm *w, struct pm_buf *to)
+{
+	const size_t head = to->n;
+	uint8_t *h;
+
+	memset(pm_buf_room(to, HEAD), 0, HEAD);
+	to->n += HEAD;
+	for (size_t i = 0; i < w->n; i++) {
+		pug_varint(to, w->part[i].n);
+		pm_buf_add(to, w->part[i].p, w->part[i].n);
+	}
+	h = to->p + head;
+	memcpy(h, MAGIC, 8);
+	pug_put32(h + 8, 1);
+	pug_put32(h + 12, PM_WARM_LINE);
+	pug_put64(h + 16, w->every);
+	pug_put64(h + 24, w->insns);
+	pug_put64(h + 32, w->identity);
+	pug_put64(h + 40, w->n);
+	pug_put64(h + 48, to->n - head - HEAD);
+	pug_put32(h + 56, pug_crc(h + HEAD, to->n - head - HEAD));
+	pug_put32(h + 60, pug_crc(h, 60));
+}
+
+static enum pm_status get_head(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err)
+{
+	if (n < HEAD)
+		return pm_fail(err, n, "expected a header of %u bytes, found %zu", HEAD, n);
+	if (memcmp(p, MAGIC, 8))
+		return pm_fail(err, 0, "not a file of warm lines");
+	if (pug_get32(p + 60) != pug_crc(p, 60))
+		return pm_fail(err, 60, "the header's checksum is wrong");
+	if (pug_get32(p + 8) != 1)
+		return pm_fail(err, 8, "expected version 1, found %u", pug_get32(p + 8));
+	if (pug_get32(p + 12) != PM_WARM_LINE)
+		return pm_fail(err, 12, "expected lines of %u bytes, found %u", PM_WARM_LINE,
+			       pug_get32(p + 12));
+	to->every = pug_get64(p + 16);
+	to->insns = pug_get64(p + 24);
+	to->identity = pug_get64(p + 32);
+	to->n = pug_get64(p + 40);
+	if (pug_get64(p + 48) != n - HEAD)
+		return pm_fail(err, 48, "expected %llu bytes behind the header, found %zu",
+			       (unsigned long long)pug_get64(p + 48), n - HEAD);
+	if (pug_get32(p + 56) != pug_crc(p + HEAD, n - HEAD))
+		return pm_fail(err, 56, "the checksum of the intervals is wrong");
+	/* an interval has at least the byte that says how many it has */
+	if (!to->every || to->n > n - HEAD ||
+	    to->n != to->insns / to->every + (to->insns % to->every != 0))
+		return pm_fail(err, 40, "%llu intervals of %llu instructions are not %llu",
+			       (unsigned long long)to->n, (unsigned long long)to->every,
+			       (unsigned long long)to->insns);
+	return PM_OK;
+}
+
+enum pm_status pm_warm_get(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err)
+{
+	struct pm_cur c;
+
+	*to = (struct pm_warm){ 0 };
+	if (get_head(p, n, to, err) != PM_OK) {
+		to->n = 0;
+		return PM_ERR;
+	}
+	c = pm_cur_init(p + HEAD, n - HEAD, HEAD, err);
+	to->part = pm_alloc((to->n + 1) * sizeof *to->part);
+	for (size_t i = 0; i < to->n && !pm_failed(err); i++) {
+		const uint64_t at = pm_cur_at(&c), bytes = pm_cur_varint(&c, "an interval");
+		const uint8_t *from = pm_cur_bytes(&c, bytes, "an interval");
+		struct pm_warm_part part = { (uint8_t *)from, bytes };
+
+		if (from && !each(&part, NULL, NULL))
+			pm_fail(err, at, "interval %zu is not made of lines", i);
+		if (pm_failed(err))
+			break;
+		to->part[i] = (struct pm_warm_part){ pm_alloc_unset(bytes + 1), bytes };
+		memcpy(to->part[i].p, from, bytes);
+	}
+	if (!pm_failed(err) && c.p != c.end)
+		pm_fail(err, pm_cur_at(&c), "%zu bytes behind the last interval", pm_cur_left(&c));
+	if (!pm_failed(err))
+		return PM_OK;
+	pm_warm_release(to);
+	return PM_ERR;
+}

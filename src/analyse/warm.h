@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* warm.h - what warms caches of any size: the lines of a trace in the order of their last use
+ *
+ * The trace is cut into intervals of `every` instructions. For each of them the store has the lines
+ * of 64 bytes that were used in it, once each, in the order of their last use there, and whether
+ * that was fetched, read or written. A line that was fetched and referenced is two.
+ *
+ * Who uses all lines of the intervals before a place, in this order, has there
+ * (1) in an LRU cache whose lines are 64 bytes or a multiple, exactly the lines that the trace
+ *     itself would have left, in their order, whatever its sets and ways. The same holds for LRU
+ *     TLBs with pages of 64 bytes and more: a page's last use is that of its line used last.
+ * (2) in a level below others nearly those: that level sees each interval's lines once, not each
+ *     time that they miss above.
+ * (3) the lines dirty that were written since they came, but for those that were written, left the
+ *     cache and came back by reads within one interval: they are dirty once more.
+ *
+ *   OFFSET SIZE  FIELD of the file, little-endian
+ *        0    8  "PUGWARM\n"
+ *        8    4  version, 1
+ *       12    4  bytes of a line, 64
+ *       16    8  instructions of an interval
+ *       24    8  instructions of the trace
+ *       32    8  identity of the trace (walk.h)
+ *       40    8  intervals
+ *       48    8  bytes that follow the header
+ *       56    4  CRC-32C of these
+ *       60    4  CRC-32C of bytes 0 to 59
+ *       64       each interval: varint bytes, then for each line one varint
+ *                  zigzag(line / 64 - that of the one before of its kind) << 2 | written << 1 |
+ *                  fetched
+ *
+ * Errors     of the reader name the byte. A file of another trace is refused.
+ * Threads    a finished store is only read: any number may. */
+#ifndef PM_ANALYSE_WARM_H
+#define PM_ANALYSE_WARM_H
+
+#include <stdbool.h>
+
+#include "pugmark/pugmark.h"
+
+#define PM_WARM_LINE 64u
+
+struct pm_warm {
+	uint64_t every, insns, identity;
+	size_t n;			/* intervals; the last one may be shorter */
+	struct pm_warm_part { uint8_t *p; size_t n; } *part;
+};
+
+/* By @threads threads, from the trace at @path. */
+enum pm_status pm_warm_make(const char *path, uint64_t every, unsigned threads,
+			    struct pm_warm *to, struct pm_err *err);
+/* Tell @use of each line of interval @i, in order. */
+void pm_warm_each(const struct pm_warm *w, size_t i,
+		  void (*use)(void *ctx, uint64_t line, bool fetched, bool written), void *ctx);
+struct pm_buf;
+void pm_warm_put(const struct pm_warm *w, struct pm_buf *to);
+enum pm_status pm_warm_get(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err);
+void pm_warm_release(struct pm_warm *w);
+
+/* ---- one interval, for who has events himself ------------------------------------------------ */
+struct pm_warm_maker;
+struct pm_warm_maker *pm_warm_maker_new(void);
+void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_event *ev, size_t n);
+/* What came since the interval before. */
+struct pm_warm_part pm_warm_maker_end(struct pm_warm_maker *m);
+void pm_warm_maker_free(struct pm_warm_maker *m);
+
+#endif

@@ -1,0 +1,41 @@
+# samples of a core
+$ seq 20000 >in; pugmark run -q --exec -o all.pug -- gzip -kc in >in.gz; pugmark slice -q --count 2m all.pug gz.pug; pugmark slice -q --count 1990000 gz.pug g.pug; pugmark sim -q -s core --csv whole.csv g.pug >/dev/null; awk -F, '$1 == "core.cycles" { c = $2 } $1 == "core.instructions" { i = $2 } END { printf "%.9g\n", c / i }' whole.csv >cpi
+# all instructions in time, window behind window: exactly the whole, but for the last window, for which there is no room
+$ pugmark sample -q -j 1 --window 10k --warmup 0 --training 0 --most 100% --error 0 --json s.json gz.pug >/dev/null; awk -F'[:,]' -v w="$(cat cpi)" '$1 ~ /"cpi"/ { d = $2 / w - 1; print (d * d < 1e-12) } $1 ~ /"windows"/ { print $2 }' s.json
+>  199
+> 1
+# a real sample: the whole is inside its interval at 99.99 %
+$ pugmark sample -q -j 2 --most 20% --error 0 --confidence 99.99% --training 20k --every 10k --store st --json s.json gz.pug >/dev/null; awk -F'[:,]' -v w="$(cat cpi)" '$1 ~ /"cpi"/ { print ($2 > 0) } $1 ~ /"low"/ { print ($2 < w) } $1 ~ /"high"/ { print ($2 > w) } $1 ~ /in_time_share/ { print ($2 <= 0.2) }' s.json
+> 1
+> 1
+> 1
+> 1
+# the store serves again, and for other cores
+$ cp st st.1; pugmark sample -q -j 2 --most 20% --error 0 --confidence 99.99% --training 20k --store st --json t.json gz.pug >/dev/null; cmp st st.1; cmp s.json t.json; pugmark sample -q --most 20% --error 0 --store st --core preset=small --core 'l2=64k,4way' gz.pug | tail -2 | awk '{ print $1 }'
+> l2=64k,4way
+> ...
+# the error that is asked for: reached with few windows, or it is said what it would take
+$ pugmark sample --most 30% --error 50% --training 5k --window 300 --warmup 200 --every 5k --json s.json gz.pug >/dev/null; awk -F'[:,]' '$1 ~ /"reached"/ { print $2 } $1 ~ /"rounds"/ { print $2 } $1 ~ /"periods"/ { p = $2 } $1 ~ /"windows"/ { print ($2 < p) }' s.json; pugmark sample --error 0.1% --most 5% gz.pug 2>&1 >/dev/null | sed 's/[0-9][0-9]* windows/N windows/; s/room for [0-9]*/room for N/'
+>  1
+> 1
+>  true
+> pugmark: note: default core: an error of 0.1 % takes about N windows; there is room for N with 5 % of the instructions in time (--most)
+# nothing is in the file that was not asked for
+$ pugmark slice -q --from 5 --count 100000 gz.pug other.pug; pugmark sample --most 50% --store st other.pug; cp cpi bad; pugmark sample --store bad gz.pug; printf x | dd of=st bs=1 seek=70 conv=notrunc 2>/dev/null; pugmark sample --store st gz.pug; pugmark sample --store no/st gz.pug
+! pugmark: st: it was made of another trace than other.pug
+! pugmark: bad:0xc: expected a header of 64 bytes, found 12
+! pugmark: st:0x38: the checksum of the intervals is wrong
+! pugmark: no/st: cannot create: No such file or directory
+? 1
+$ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugmark sample --error x gz.pug; pugmark sample --core rob=1 gz.pug; pugmark sample --period 5000 gz.pug; pugmark slice -q --count 1000 gz.pug few.pug; pugmark sample few.pug; pugmark sample $TESTS/data/formats/din.din; pugmark sample - <gz.pug; pugmark run -q --branch -o br.pug -- true; pugmark sample br.pug
+! pugmark: missing FILE (see `pugmark sample --help`)
+! pugmark: none.pug: cannot open: No such file or directory
+! pugmark: --most expects 0.0001 to 100 percent, as in 1%, not '0' (see `pugmark sample --help`)
+! pugmark: --error expects 0 to 100 percent, as in 2%, not 'x' (see `pugmark sample --help`)
+! pugmark: core: rob: micro-ops in the reorder buffer: 1 is outside 8..4096
+! pugmark: a period of 5000 instructions has more than 1 % of them in time: the least is 300000
+! pugmark: few.pug: 1000 instructions are too short for samples: two periods of 300000 are the least
+! pugmark: /work/wt/samples/tests/data/formats/din.din: only .pug files can be read in parts; `pugmark convert` makes a .pug of it
+! pugmark: -: it can be read only once; `pugmark convert` makes a .pug of it
+! pugmark: br.pug: pug traces hold no data addresses; samples of a core need them (`pugmark run --exec` traces them)
+? 1
