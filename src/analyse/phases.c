@@ -406,6 +406,14 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	return PM_OK;
 }
 
+struct pm_phases pm_phases_found(const void *self)
+{
+	const struct phases_sink *s = self;
+
+	return (struct pm_phases){ s->interval, s->n, (unsigned)s->max_k,
+				   (const double (*)[D])s->point, s->weight };
+}
+
 const struct pm_sink_ops pm_sim_phases = {
 	.abi = PM_ABI, .needs = PM_HAS_INSNS, .name = "phases",
 	.about = "basic-block vectors, clustered into phases with representatives",

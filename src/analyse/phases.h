@@ -32,4 +32,14 @@ void pm_clusters_release(struct pm_clusters *c);
 
 extern const struct pm_sink_ops pm_sim_phases;
 
+/* What the sink @self has found, after its finish(); lent until it is destroyed. */
+struct pm_phases {
+	uint64_t interval;
+	size_t n;			/* intervals; the last one may be shorter */
+	unsigned max_k;
+	const double (*point)[PM_PHASE_DIMS];
+	const uint64_t *weight;		/* instructions of each */
+};
+struct pm_phases pm_phases_found(const void *self);
+
 #endif

@@ -38,6 +38,7 @@ int cmd_completion(int argc, char **argv);
 int cmd_schema(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
 int cmd_sample(int argc, char **argv);
+int cmd_simpoint(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_annotate(int argc, char **argv);
 int cmd_convert(int argc, char **argv);

@@ -34,6 +34,7 @@ static const struct command table[] = {
 	{ "doctor", cmd_doctor, "what this machine allows pugmark to do" },
 	{ "sim", cmd_sim, "simulate caches, predictors and pipelines on a trace",
 	  "simulation and formats" },
+	{ "simpoint", cmd_simpoint, "short parts that stand for a whole trace: cut, simulate" },
 	{ "sample", cmd_sample, "the time of a core on a long trace, from short windows" },
 	{ "sweep", cmd_sweep, "simulate many configurations of many traces, also on a cluster" },
 	{ "formats", cmd_formats, "list the trace formats" },

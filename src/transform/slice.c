@@ -171,7 +171,7 @@ static enum pm_status enter_block(struct slice_cut *s, struct slice_stream *st,
 	return PM_OK;
 }
 
-static bool is_context(uint8_t kind)
+bool pm_slice_is_context(uint8_t kind)
 {
 	return kind == PM_EV_PROCESS || kind == PM_EV_EXEC || kind == PM_EV_THREAD ||
 	       kind == PM_EV_MMAP || kind == PM_EV_MUNMAP;
@@ -290,7 +290,7 @@ static enum pm_status slice_consume(void *self, const struct pm_batch *b, const 
 		} else if (belongs(ev->kind) || ev->kind == PM_EV_UOP) {
 			if (st->inside)
 				put(s, ev);
-		} else if (in_window(s, s->at) || is_context(ev->kind)) {
+		} else if (in_window(s, s->at) || pm_slice_is_context(ev->kind)) {
 			put(s, ev);
 		}
 	}

@@ -40,6 +40,8 @@ struct pm_slice_opts {
 extern const struct pm_transform_ops pm_slice_ops, pm_slice_expanded_ops;
 bool pm_slice_blocks(const struct pm_slice_opts *o);
 void *pm_slice_new(const struct pm_slice_opts *o);
+/* Is it of those that say what a stream is? */
+bool pm_slice_is_context(uint8_t kind);
 /* Set once nothing behind this point can be wanted: the driver may stop reading. */
 bool pm_slice_done(const void *self);
 
