@@ -309,8 +309,14 @@ static void prefetch_stride(struct pm_cache *c, struct cache_level *l, uint64_t 
 	if (s->pc != c->pc)
 		d = 0;
 	*s = (struct cache_stride){ .pc = c->pc, .last = addr, .stride = d };
-	for (unsigned k = 1; again && k <= l->conf->degree; k++)
-		prefetch(c, l, addr, addr + (int64_t)k * d);
+	if (!again)
+		return;
+	for (unsigned k = 1; k <= l->conf->degree; k++) {
+		const uint64_t to = addr + (int64_t)k * d;
+
+		if ((to ^ addr) & l->line_mask)
+			prefetch(c, l, addr, to);
+	}
 }
 
 /* A demand access of this level happened; @news: it missed or used a prefetched line first. */
@@ -743,26 +749,6 @@ static unsigned demand(struct pm_cache *c, struct cache_level *l, enum pm_cache_
 	return c->reach;
 }
 
-unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr, uint32_t size,
-			 bool stack, uint64_t pc)
-{
-	struct cache_level *l = op == PM_OP_FETCH ? c->first_i : c->first_d;
-
-	assert(!c->apart);
-	c->pc = pc;
-	if (!l)
-		return 0;
-	c->refs[op > PM_OP_WRITE ? PM_OP_WRITE : op][stack]++;
-	return demand(c, l, op, key_of(c, addr), size, stack);
-}
-
-void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr)
-{
-	c->warming = true;
-	pm_cache_access(c, op, addr, 64, false, 0);
-	c->warming = false;
-}
-
 static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, uint64_t key,
 		     const struct pm_event *e, unsigned cls)
 {
@@ -872,6 +858,43 @@ static inline bool quick_hit(struct cache_level *l, uint64_t *set, uint64_t line
 		return true;
 	}
 	return false;
+}
+
+/* HOT: once per reference of who walks through events himself. As in pm_cache_run(), plain hits do
+ * not take the general path; they train a stride prefetcher. */
+unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr, uint32_t size,
+			 bool stack, uint64_t pc)
+{
+	struct cache_level *l = op == PM_OP_FETCH ? c->first_i : c->first_d;
+	const uint64_t key = addr >> 48 ? key_of(c, addr) : addr | c->segment0;
+
+	assert(!c->apart);
+	c->pc = pc;
+	if (!l)
+		return 0;
+	c->refs[op][stack]++;
+	if (l->close && ((key + size - 1) & l->line_mask) == (key & l->line_mask)) {
+		const uint64_t line = key & l->line_mask;
+		const uint64_t dirty = op == PM_OP_WRITE ? LINE_DIRTY : 0;
+		uint64_t *set = set_of(l, line);
+
+		if ((l->ordered && (set[0] | dirty) == set[0] &&
+		     (set[0] & ~(uint64_t)LINE_DIRTY) == (line | LINE_VALID)) ||
+		    quick_hit(l, set, line, dirty)) {
+			l->access[op][stack]++;
+			if (l->stride && op != PM_OP_FETCH && !c->warming)
+				prefetch_stride(c, l, key);
+			return 0;
+		}
+	}
+	return demand(c, l, op, key, size, stack);
+}
+
+void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr)
+{
+	c->warming = true;
+	pm_cache_access(c, op, addr, 64, false, 0);
+	c->warming = false;
 }
 
 /* HOT: once per event. The newest way of an ordered set is looked at first: a hit on it changes

@@ -36,6 +36,8 @@ static void level_init(struct pm_cache *c, unsigned i)
 	l->miss = l->st.miss;
 	l->lru = lc->policy == PM_LRU;
 	l->ordered = lc->policy == PM_LRU || lc->policy == PM_FIFO;
+	l->close = lc->policy != PM_OPT && !lc->three_c && !lc->sub && !c->conf.regions &&
+		   !c->conf.tlb && lc->wb;
 	l->quick = lc->policy != PM_OPT && !lc->three_c && !lc->sub &&
 		   lc->prefetch != PM_PF_STRIDE && !c->conf.regions;
 	l->plain = pm_cache_plain_level(lc) && !c->conf.by_insn && !c->conf.regions;

@@ -36,6 +36,8 @@ struct cache_level {
 	unsigned line_shift, ways;
 	bool ordered, quick;		/* quick: a plain hit sends nothing anywhere and triggers
 					 * nothing */
+	bool close;			/* ... or nothing but a stride prefetcher, and a write
+					 * stays here, too */
 	bool plain;			/* lru, wb, wa and nothing else: cache_plain.c */
 	bool lru;
 	uint8_t *rrpv;

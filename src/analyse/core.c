@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/core.h"
 #include "analyse/core_slots.h"
+#include "analyse/core_work.h"
 #include "base/mem.h"
 
-#define PORT_RING	(1u << 18)	/* cycles that the port calendar covers ahead: more than the
-					 * reorder buffer full of dependent misses */
+#define AHEAD_FIRST	4096		/* cycles that the calendar covers at first; it grows */
+#define BUSY_MOST	64		/* more than the cycles that a port stays taken */
 #define LINES		4096		/* lines on their way or just arrived, direct-mapped */
 #define WORDS		1024		/* 8-byte words of stores, direct-mapped */
 #define LINE_SHIFT	6
@@ -38,37 +38,60 @@ static const struct { uint8_t latency, busy; char ports; } classes[] = {
 
 struct heap { uint64_t *v; unsigned n; };	/* smallest first */
 
+/* The last values of something, by number, in 2^n places; what has not been yet is 0. */
+struct ring { uint64_t *v, mask; };
+
+/* Cycles from..to - 1. */
+struct span { uint64_t from, to; };
+enum { FULL_LOADS = PM_CORE_CLASS_COUNT, FULL_STORES, FULL_COUNT };
+
+/* Cycles from that of dispatch on: nothing issues before it. Of each the ports that are taken, and
+ * how many operations issue: at most 24, since no port issues twice in a cycle. */
+#define PORTS	((1u << 24) - 1)
+#define ISSUE	(1u << 24)
+#define NO_PORT	(1u << 31)		/* of classes without ports: it is always free */
+struct calendar { uint32_t *v; uint64_t mask; };
+#define HORIZON(c)	((c).mask - BUSY_MOST)
+
+/* Where the last instruction has left the core. core_run() keeps it in registers. */
+#define AT_START	(PM_CORE_WRONG + 1)	/* no instruction has redirected fetch */
+struct core_now {
+	uint64_t ninsn, nuop, nload, nstore;	/* so far */
+	uint64_t fetch, dispatch, done, commit;
+	uint64_t written;		/* the last store */
+	uint64_t came;			/* out of the front end */
+	uint64_t branch_pc;
+	uint64_t horizon;		/* cycles before it are in the calendar */
+	uint64_t retired;		/* slots */
+	uint32_t insns, bytes;		/* of the fetch group */
+	uint32_t slots, commit_slots;	/* used in these cycles */
+	uint32_t waiting;		/* operations in the calendar, which are those that have
+					 * not left the scheduler */
+	uint8_t redirect;		/* enum pm_core_redirect */
+};
+
 struct pm_core {
 	struct pm_core_conf c;
 	struct pm_core_stats st;
-	uint64_t reg[PM_CORE_REGS];
-	/* fetch group */
-	uint64_t fetch;
-	unsigned insns, bytes;
-	uint64_t *queue;		/* dispatch times, ring */
-	uint64_t dispatch;
-	unsigned slots;
-	uint64_t *rob, *lq, *sq;	/* rings: commit, commit, written */
-	uint64_t *sq_commit;
-	uint64_t nuop, nload, nstore, written;
-	struct heap iq, mshr;
-	uint64_t commit, barrier;	/* barrier: a serialising instruction's commit */
-	uint64_t barrier_pc;
-	unsigned commit_slots;
+	struct core_now now;
+	/* the last two are no registers: always ready; written, and never read */
+	uint64_t reg[PM_CORE_REGS + 2];
+	struct ring queue;		/* dispatch times, by instruction */
+	struct ring rob, lq, sq;	/* commit, by micro-op and load; written, by store */
+	struct ring sq_commit;
+	struct heap mshr;
+	uint64_t barrier, barrier_pc;	/* a serialising instruction's commit */
 	uint64_t mem_free;
-	/* calendar: ports taken in cycle t are busy[t % PORT_RING] if when[] says t */
-	uint64_t *when;
-	uint32_t *busy;
-	uint32_t ports[PM_CORE_CLASS_COUNT], load_ports, store_ports;
+	struct calendar calendar;
+	uint32_t load_ports, store_ports;
+	struct span full[FULL_COUNT];	/* in which no port of a class is free */
+	uint64_t filled;		/* when the last of the lines comes */
 	struct { uint64_t line, ready; uint8_t level; } fill[LINES];
-	struct { uint64_t word, issued, written; } word[WORDS];
-	/* why fetch of this instruction was held up */
-	enum { FRONT_OK, FRONT_BRANCH, FRONT_FETCH } front;
-	uint64_t front_pc;		/* ... and by whom */
-	bool misled;			/* by the instruction before */
+	/* Of the stores: most loads look at the words only. */
+	uint64_t word[WORDS];		/* + 1 */
+	struct { uint64_t issued, written; } word_at[WORDS];
 	struct pm_core_blame blame;
 	struct core_slots slots_of;
-	struct core_slots_wait wait;	/* of this instruction, as far as it has come */
 	bool ended;
 };
 
@@ -101,26 +124,35 @@ uint32_t pm_core_ports(const struct pm_core_conf *c, unsigned class)
 	}
 }
 
+/* For the last @n, and as many as an operation has. */
+static struct ring ring_of(unsigned n)
+{
+	struct ring r = { .mask = 1 };
+
+	while (r.mask < n + 256u)
+		r.mask *= 2;
+	r.v = pm_alloc(r.mask-- * sizeof *r.v);
+	return r;
+}
+
 struct pm_core *pm_core_from(const struct pm_core_conf *c)
 {
 	struct pm_core *k = pm_alloc(sizeof *k);
 
 	k->c = *c;
-	k->queue = pm_alloc(c->queue * sizeof *k->queue);
-	k->rob = pm_alloc(c->rob * sizeof *k->rob);
-	k->lq = pm_alloc(c->lq * sizeof *k->lq);
-	k->sq = pm_alloc(c->sq * sizeof *k->sq);
-	k->sq_commit = pm_alloc(c->sq * sizeof *k->sq_commit);
-	k->iq.v = pm_alloc((c->iq + 16) * sizeof *k->iq.v);
+	k->queue = ring_of(c->queue);
+	k->rob = ring_of(c->rob);
+	k->lq = ring_of(c->lq);
+	k->sq = ring_of(c->sq);
+	k->sq_commit = ring_of(c->sq);
 	k->mshr.v = pm_alloc((c->mshr + 1) * sizeof *k->mshr.v);
-	k->when = pm_alloc(PORT_RING * sizeof *k->when);
-	k->busy = pm_alloc(PORT_RING * sizeof *k->busy);
-	for (unsigned i = 0; i < PM_CORE_CLASS_COUNT; i++)
-		k->ports[i] = pm_core_ports(c, i);
+	k->calendar.v = pm_alloc(AHEAD_FIRST * sizeof *k->calendar.v);
+	k->calendar.mask = AHEAD_FIRST - 1;
 	k->load_ports = bits(c->loads, 16);
 	k->store_ports = bits(c->stores, 20);
 	core_slots_init(&k->slots_of, c->width, c->rob);
-	k->wait.branch = PM_CORE_SLOT_resteer;
+	k->now.redirect = AT_START;
+	k->now.horizon = HORIZON(k->calendar);
 	return k;
 }
 
@@ -128,16 +160,14 @@ void pm_core_free(struct pm_core *k)
 {
 	if (!k)
 		return;
-	free(k->queue);
-	free(k->rob);
-	free(k->lq);
-	free(k->sq);
-	free(k->sq_commit);
+	free(k->queue.v);
+	free(k->rob.v);
+	free(k->lq.v);
+	free(k->sq.v);
+	free(k->sq_commit.v);
 	core_slots_release(&k->slots_of);
-	free(k->iq.v);
 	free(k->mshr.v);
-	free(k->when);
-	free(k->busy);
+	free(k->calendar.v);
 	free(k);
 }
 
@@ -154,7 +184,8 @@ const struct pm_core_blame *pm_core_blame(const struct pm_core *k)
 const uint64_t *pm_core_slots(struct pm_core *k)
 {
 	if (k->st.instructions && !k->ended)
-		core_slots_end(&k->slots_of, k->dispatch, k->slots, k->commit);
+		core_slots_end(&k->slots_of, k->now.ninsn, k->now.dispatch,
+			       k->now.slots, k->now.commit);
 	k->ended = true;
 	return k->slots_of.total;
 }
@@ -198,41 +229,91 @@ static uint64_t heap_pop(struct heap *h)
 	return top;
 }
 
-/* The first cycle from @t on in which one of @ports is free for @busy cycles; it is taken. Only the
- * first of these cycles is searched for, the others are taken whether free or not, as long as that
- * port was free at first: a divider's tail may delay what comes later, never what came before. */
-static inline uint64_t take_port(struct pm_core *k, uint32_t ports, uint64_t t, unsigned busy)
-{
-	uint32_t free, port;
-
-	for (;; t++) {
-		unsigned i = t % PORT_RING;
-
-		if (k->when[i] != t) {
-			k->when[i] = t;
-			k->busy[i] = 0;
-		}
-		free = ports & ~k->busy[i];
-		if (free)
-			break;
-	}
-	port = free & -free;
-	for (unsigned d = 0; d < busy; d++) {
-		unsigned i = (t + d) % PORT_RING;
-
-		if (k->when[i] != t + d) {
-			k->when[i] = t + d;
-			k->busy[i] = 0;
-		}
-		k->busy[i] |= port;
-	}
-	return t;
-}
-
 static inline uint64_t max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
+
+/* ---- the calendar of ports ------------------------------------------------------------------ */
+
+/* As @c, with room for cycle @t; the first one is @now. */
+static __attribute__((noinline)) struct calendar look_further(struct calendar c, uint64_t now,
+							      uint64_t t)
+{
+	const uint64_t was = c.mask + 1;
+	struct calendar to = { .mask = c.mask };
+
+	while (t - now >= HORIZON(to))
+		to.mask = 2 * to.mask + 1;
+	to.v = pm_alloc((to.mask + 1) * sizeof *to.v);
+	for (uint64_t i = now; i < now + was; i++)
+		to.v[i & to.mask] = c.v[i & c.mask];
+	free(c.v);
+	return to;
+}
+
+/* The first cycle from @t on, which is full, in which one of @ports is free. Where many wait for
+ * the same ports, each would search the same cycles: those that were found full stay so. */
+static inline uint64_t search(struct pm_core *k, struct core_now *n, uint32_t ports,
+			      struct span *full, uint64_t t)
+{
+	const bool known = t - full->from < full->to - full->from;
+
+	full->from = known ? full->from : t;
+	t = known ? full->to : t + 1;
+	for (;; t++) {
+		if (__builtin_expect(t >= n->horizon, 0)) {
+			k->calendar = look_further(k->calendar, n->dispatch, t);
+			n->horizon = n->dispatch + HORIZON(k->calendar);
+		}
+		if (ports & ~k->calendar.v[t & k->calendar.mask])
+			break;
+	}
+	full->to = t;
+	return t;
+}
+
+/* The first cycle from @t on in which one of @ports is free for @busy cycles; it is taken. Only the
+ * first of these cycles is searched for, the others are taken whether free or not, as long as that
+ * port was free at first: a divider's tail may delay what comes later, never what came before. */
+static inline uint64_t take_port(struct pm_core *k, struct core_now *n, uint32_t ports,
+				 uint32_t issue, struct span *full, uint64_t t, unsigned busy)
+{
+	uint32_t *v, free, port;
+
+	if (__builtin_expect(t >= n->horizon, 0)) {
+		k->calendar = look_further(k->calendar, n->dispatch, t);
+		n->horizon = n->dispatch + HORIZON(k->calendar);
+	}
+	v = k->calendar.v + (t & k->calendar.mask);
+	free = ports & ~*v;
+	if (!free) {
+		t = search(k, n, ports, full, t);
+		v = k->calendar.v + (t & k->calendar.mask);
+		free = ports & ~*v;
+	}
+	port = free & -free & PORTS;
+	*v += port + issue;
+	if (__builtin_expect(busy > 1, 0))
+		for (unsigned d = 1; d < busy; d++)
+			k->calendar.v[(t + d) & k->calendar.mask] |= port;
+	return t;
+}
+
+/* The calendar begins at cycle @to: what issued from @from until then has left the scheduler. */
+static inline void pass_cycles(struct pm_core *k, struct core_now *n, uint64_t from, uint64_t to)
+{
+	uint32_t *v = k->calendar.v, left = 0;
+	const uint64_t mask = k->calendar.mask;
+
+	for (uint64_t t = from; t < to; t++) {
+		left += v[t & mask] / ISSUE;
+		v[t & mask] = 0;
+	}
+	n->waiting -= left;
+}
+
+/* ---- the parts of the core ------------------------------------------------------------------ */
 
 static inline uint64_t regs_ready(const struct pm_core *k, uint64_t regs, uint64_t t)
 {
@@ -241,103 +322,112 @@ static inline uint64_t regs_ready(const struct pm_core *k, uint64_t regs, uint64
 	return t;
 }
 
-/* (1) */
-static uint64_t fetch_one(struct pm_core *k, const struct pm_core_op *op)
+/* (1) *@missed: cycles that a miss in the instruction cache took. */
+static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+			     uint64_t *missed)
 {
-	uint64_t *q = k->queue + k->st.instructions % k->c.queue, before = k->fetch;
+	const uint64_t before = n->fetch,
+		       left = k->queue.v[(n->ninsn - k->c.queue) & k->queue.mask];
+	const uint32_t bytes = n->bytes + op->len;
+	uint64_t fetch = before;
+	bool more;
 
-	k->wait.missed = 0;
-	if (op->fetch_level) {
-		k->wait.missed = k->c.lat[op->fetch_level] + (k->insns > 0);
-		k->fetch += k->wait.missed;
-		k->front = FRONT_FETCH;
-		k->front_pc = op->pc;
-		k->misled = false;
-	} else if (k->insns == k->c.fetch || k->bytes + op->len > k->c.bytes) {
-		if (k->insns)
-			k->fetch++;
+	*missed = 0;
+	if (__builtin_expect(op->fetch_level, 0)) {
+		*missed = k->c.lat[op->fetch_level] + (n->insns > 0);
+		fetch += *missed;
+	} else {
+		fetch += (n->insns == k->c.fetch) | ((bytes > k->c.bytes) & (n->insns > 0));
 	}
-	k->fetch = max(k->fetch, *q);
-	if (k->fetch != before)
-		k->insns = k->bytes = 0;
-	k->insns++;
-	k->bytes += op->len;
-	k->wait.came = k->fetch + k->c.front;
-	k->wait.missed = k->wait.came - k->wait.missed;
-	return k->fetch;
+	fetch = max(fetch, left);
+	more = fetch == before;
+	n->insns = (more ? n->insns : 0) + 1;
+	n->bytes = more ? bytes : op->len;
+	n->fetch = fetch;
+	n->came = fetch + k->c.front;
 }
 
-static void fetch_after(struct pm_core *k, const struct pm_core_op *op, uint64_t resolved)
+static inline void fetch_after(struct pm_core *k, struct core_now *n, const struct core_insn *op)
 {
-	uint64_t next = k->fetch;
+	uint64_t next = n->fetch + op->taken;
 
-	k->wait.branch = op->redirect == PM_CORE_WRONG	  ? PM_CORE_SLOT_speculation
-			 : op->redirect == PM_CORE_BUBBLE ? PM_CORE_SLOT_resteer
-							  : PM_CORE_SLOT_bandwidth;
-	k->wait.branch_pc = op->pc;
-	k->wait.resolved = resolved + 1;
-	if (op->redirect == PM_CORE_WRONG) {
-		next = resolved + 1;
-		k->front = FRONT_BRANCH;
-		k->front_pc = op->pc;
-	} else if (op->redirect == PM_CORE_BUBBLE) {
-		next = k->fetch + k->c.bubble;
-		k->front = FRONT_FETCH;
-		k->front_pc = op->pc;
-	} else if (op->taken) {
-		next = k->fetch + 1;
+	n->redirect = op->redirect;
+	if (__builtin_expect(op->redirect != PM_CORE_STRAIGHT, 0)) {
+		if (op->redirect == PM_CORE_WRONG)
+			next = n->done + 1;
+		else
+			next = n->fetch + k->c.bubble;
+		k->st.mispredicted += op->redirect == PM_CORE_WRONG;
+		n->branch_pc = op->pc;
 	}
-	if (next > k->fetch) {
-		k->fetch = next;
-		k->insns = k->bytes = 0;
+	if (next > n->fetch) {
+		n->fetch = next;
+		n->insns = n->bytes = 0;
 	}
 }
 
-/* (2) Dispatch waits until @n scheduler entries are free. */
-static uint64_t enter_iq(struct pm_core *k, unsigned n, uint64_t dispatch)
+/* (2) Dispatch waits until @entries of the scheduler are free. What waited longest for its issue
+ * leaves first, so all that issues from cycle @d on is still there. */
+static inline uint64_t enter_iq(struct pm_core *k, struct core_now *n, unsigned entries, uint64_t d)
 {
-	while (k->iq.n && k->iq.n + n > k->c.iq)
-		dispatch = max(dispatch, heap_pop(&k->iq) + 1);
-	return dispatch;
+	if (d > n->dispatch)
+		pass_cycles(k, n, n->dispatch, d);
+	for (; __builtin_expect(n->waiting + entries > k->c.iq, 0) && n->waiting; d++)
+		pass_cycles(k, n, d, d + 1);
+	return d;
+}
+
+/* (3) A load that missed the first level, or for whose line others wait. */
+static __attribute__((noinline)) uint64_t line_comes(struct pm_core *k, const struct core_ref *r,
+						     uint64_t issued, uint8_t *found)
+{
+	const uint64_t line = r->addr >> LINE_SHIFT;
+	const unsigned f = line % LINES, level = r->level;
+	uint64_t start = issued, data;
+
+	if (!level) {
+		data = issued + k->c.lat[0];
+		if (k->fill[f].line != line || k->fill[f].ready <= data)
+			return data;
+		*found = k->fill[f].level;
+		return k->fill[f].ready;
+	}
+	while (k->mshr.n && k->mshr.v[0] <= start)
+		heap_pop(&k->mshr);
+	if (k->mshr.n == k->c.mshr)
+		start = max(start, heap_pop(&k->mshr));
+	if (level == 3) {
+		start = max(start, k->mem_free);
+		k->mem_free = start + k->c.gap;
+	}
+	data = start + k->c.lat[level];
+	heap_push(&k->mshr, data);
+	k->fill[f].line = line;
+	k->fill[f].ready = data;
+	k->fill[f].level = level;
+	k->filled = max(k->filled, data);
+	return data;
 }
 
 /* (3) *@found: the level where the data, or the line on its way, come from. */
-static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsigned level,
-			 uint64_t issued, uint8_t *found)
+static inline uint64_t load_one(struct pm_core *k, const struct core_now *n,
+				const struct core_ref *r, uint64_t issued, uint8_t *found)
 {
-	uint64_t line = addr >> LINE_SHIFT, data, from, to;
-	unsigned f = line % LINES, l1 = k->c.lat[0];
+	const uint64_t l1 = issued + k->c.lat[0], from = r->addr >> 3,
+		       to = (r->addr + r->size - 1) >> 3;
+	uint64_t data = l1;
 	bool forwarded = false;
 
-	data = issued + l1;
-	*found = level;
-	if (level) {
-		uint64_t start = issued;
-
-		while (k->mshr.n && k->mshr.v[0] <= start)
-			heap_pop(&k->mshr);
-		if (k->mshr.n == k->c.mshr)
-			start = max(start, heap_pop(&k->mshr));
-		if (level == 3) {
-			start = max(start, k->mem_free);
-			k->mem_free = start + k->c.gap;
-		}
-		data = start + k->c.lat[level];
-		heap_push(&k->mshr, data);
-		k->fill[f].line = line;
-		k->fill[f].ready = data;
-		k->fill[f].level = level;
-	} else if (k->fill[f].line == line && k->fill[f].ready > data) {
-		data = k->fill[f].ready;
-		*found = k->fill[f].level;
-	}
-	from = addr >> 3;
-	to = (addr + (size ? size : 1) - 1) >> 3;
+	*found = r->level;
+	if (r->level || k->filled > l1)
+		data = line_comes(k, r, issued, found);
+	if (n->written <= issued)	/* no store is left */
+		return data;
 	for (uint64_t w = from; w <= to && w < from + 8; w++)
-		if (k->word[w % WORDS].word == w + 1 && k->word[w % WORDS].written > issued) {
-			uint64_t got = k->word[w % WORDS].issued + k->c.forward;
+		if (k->word[w % WORDS] == w + 1 && k->word_at[w % WORDS].written > issued) {
+			uint64_t got = k->word_at[w % WORDS].issued + k->c.forward;
 
-			data = forwarded ? max(data, got) : max(issued + l1, got);
+			data = forwarded ? max(data, got) : max(l1, got);
 			forwarded = true;
 			*found = 0;
 		}
@@ -345,102 +435,130 @@ static uint64_t load_one(struct pm_core *k, uint64_t addr, unsigned size, unsign
 	return data;
 }
 
-static void count_stall(struct pm_core *k, uint64_t pc, uint64_t commit, bool missed, bool front,
-			bool store)
+/* (7) Commit waited for @gap cycles. @at_once: dispatched as soon as it came. */
+static __attribute__((noinline)) void count_stall(struct pm_core *k, const struct core_insn *op,
+						  uint64_t gap, unsigned before, uint64_t branch_pc,
+						  bool missed, bool at_once, bool store)
 {
-	uint64_t gap = commit - k->commit;
+	struct pm_core_blame *b = &k->blame;
+	const bool misled = before == PM_CORE_WRONG || before == PM_CORE_BUBBLE;
 
-	k->blame.why = PM_CORE_NO_STALL;
-	if (gap < 2)
-		return;
-	gap--;
-	k->blame = (struct pm_core_blame){ pc, gap, PM_CORE_BY_CORE, false };
-	if (front && k->front != FRONT_OK) {
-		k->blame.pc = k->front_pc;
-		k->blame.misled = k->misled;
-		k->blame.why = k->front == FRONT_BRANCH ? PM_CORE_BY_BRANCH : PM_CORE_BY_FETCH;
-		*(k->front == FRONT_BRANCH ? &k->st.stall_branch : &k->st.stall_fetch) += gap;
+	*b = (struct pm_core_blame){ op->pc, gap, PM_CORE_BY_CORE, false };
+	if (at_once && op->fetch_level) {
+		b->why = PM_CORE_BY_FETCH;
+		k->st.stall_fetch += gap;
+	} else if (at_once && misled) {
+		b->pc = branch_pc;
+		b->misled = true;
+		b->why = before == PM_CORE_WRONG ? PM_CORE_BY_BRANCH : PM_CORE_BY_FETCH;
+		*(before == PM_CORE_WRONG ? &k->st.stall_branch : &k->st.stall_fetch) += gap;
 	} else if (missed) {
-		k->blame.why = PM_CORE_BY_MEMORY;
+		b->why = PM_CORE_BY_MEMORY;
 		k->st.stall_memory += gap;
 	} else if (store) {
-		k->blame.why = PM_CORE_BY_STORE;
+		b->why = PM_CORE_BY_STORE;
 		k->st.stall_store += gap;
 	} else {
 		k->st.stall_core += gap;
 	}
 }
 
-/* (2) The cycle of dispatch, @d at the earliest; *by_store: a full store queue put it off. */
-static inline uint64_t dispatch(struct pm_core *k, const struct pm_core_op *op, uint64_t d,
-				bool *by_store)
+static enum pm_core_slot slot_of_redirect(unsigned redirect)
+{
+	switch (redirect) {
+	case PM_CORE_WRONG:
+		return PM_CORE_SLOT_speculation;
+	case PM_CORE_STRAIGHT:
+		return PM_CORE_SLOT_bandwidth;
+	default:
+		return PM_CORE_SLOT_resteer;
+	}
+}
+
+/* (2) Dispatch in cycle @d, later than that of the instruction before: what became of the slots
+ * between. @store: of a full store queue, the one that had to leave. */
+static inline void next_cycle(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+			      uint64_t d, uint64_t missed, uint64_t store, uint64_t store_left)
+{
+	const bool serial = op->rule->serial && n->commit + 1 > k->barrier;
+	const struct core_slots_wait w = {
+		.pc = op->pc,
+		.before = n->dispatch,
+		.came = n->came,
+		.missed = n->came - missed,
+		.resolved = n->done + 1,
+		.serial = serial ? n->commit + 1 : k->barrier,
+		.serial_pc = serial ? op->pc : k->barrier_pc,
+		.store = store,
+		.store_left = store_left,
+		.dispatch = d,
+		.branch_pc = n->branch_pc,
+		.branch = slot_of_redirect(n->redirect),
+		.used = n->slots,
+		.uops = op->rule->uops,
+	};
+
+	core_slots_before(&k->slots_of, n->ninsn, &w);
+	n->dispatch = d;
+	n->slots = 0;
+	n->horizon = d + HORIZON(k->calendar);
+}
+
+/* (2) Dispatch. *@by_store: a full store queue put it off. Commits and writes of stores are in
+ * order, so of those that have to leave, the youngest is the last. */
+static inline void dispatch(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+			    uint64_t missed, bool *by_store)
 {
 	const struct pm_core_conf *c = &k->c;
+	const struct core_rule *r = op->rule;
+	uint64_t d = max(n->came, n->dispatch + (n->slots + r->uops > c->width));
+	uint64_t store = 0, left = 0;
 
-	if (d <= k->dispatch) {
-		d = k->dispatch;
-		if (k->slots + op->uops > c->width && k->slots)
-			d++;
-	}
 	d = max(d, k->barrier);
-	k->wait.serial = k->barrier;
-	k->wait.serial_pc = k->barrier_pc;
-	if (op->serial) {
-		d = max(d, k->commit + 1);
-		if (k->commit + 1 > k->barrier) {
-			k->wait.serial = k->commit + 1;
-			k->wait.serial_pc = op->pc;
-		}
-	}
-	k->wait.store = k->wait.store_left = 0;
-	for (unsigned u = 0; u < op->uops; u++)
-		if (k->nuop + u >= c->rob)
-			d = max(d, k->rob[(k->nuop + u) % c->rob] + 1);
-	for (unsigned i = 0; i < op->nload; i++)
-		if (k->nload + i >= c->lq)
-			d = max(d, k->lq[(k->nload + i) % c->lq] + 1);
-	for (unsigned i = 0; i < op->nstore; i++)
-		if (k->nstore + i >= c->sq && k->sq[(k->nstore + i) % c->sq] + 1 > d) {
-			d = k->sq[(k->nstore + i) % c->sq] + 1;
+	if (__builtin_expect(r->serial, 0))
+		d = max(d, n->commit + 1);
+	d = max(d, k->rob.v[(n->nuop + r->rob - 1 - c->rob) & k->rob.mask] + 1);
+	if (op->nload)
+		d = max(d, k->lq.v[(n->nload + op->nload - 1 - c->lq) & k->lq.mask] + 1);
+	if (op->nstore) {
+		const uint64_t i = n->nstore + op->nstore - 1 - c->sq;
+
+		if (__builtin_expect(k->sq.v[i & k->sq.mask] + 1 > d, 0)) {
+			d = left = k->sq.v[i & k->sq.mask] + 1;
+			store = k->sq_commit.v[i & k->sq_commit.mask] + 1;
 			*by_store = true;
-			k->wait.store = k->sq_commit[(k->nstore + i) % c->sq] + 1;
-			k->wait.store_left = d;
 		}
-	d = enter_iq(k, op->nload + op->nstore + (k->ports[op->class] != 0), d);
-	if (d > k->dispatch) {
-		k->wait.pc = op->pc;
-		k->wait.before = k->dispatch;
-		k->wait.dispatch = d;
-		k->wait.used = k->slots;
-		k->wait.uops = op->uops;
-		core_slots_before(&k->slots_of, &k->wait);
-		k->dispatch = d;
-		k->slots = 0;
 	}
-	k->slots += op->uops;
-	k->queue[k->st.instructions % c->queue] = d;
-	return d;
+	d = enter_iq(k, n, op->nload + op->nstore + r->issues, d);
+	n->waiting += op->nload + op->nstore + r->issues;
+	if (d > n->dispatch)
+		next_cycle(k, n, op, d, missed, store, left);
+	n->slots += r->uops;
+	k->queue.v[n->ninsn & k->queue.mask] = d;
 }
 
 /* (6) Stores leave in order, @issued[] says when they were; later loads may find their words. */
-static inline void retire_stores(struct pm_core *k, const struct pm_core_op *op,
-				 const uint64_t *issued, uint64_t commit)
+static inline void retire_stores(struct pm_core *k, struct core_now *n,
+				 const struct core_ref *store, unsigned stores,
+				 const uint64_t *issued)
 {
-	const struct pm_core_conf *c = &k->c;
+	for (unsigned i = 0; i < stores; i++) {
+		const uint64_t from = store[i].addr >> 3,
+			       to = (store[i].addr + store[i].size - 1) >> 3,
+			       come = store[i].level ? issued[i] + k->c.lat[store[i].level] : 0;
 
-	for (unsigned i = 0; i < op->nstore; i++) {
-		uint64_t to = (op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1) >> 3;
-		uint64_t come = op->store_level[i] ? issued[i] + c->lat[op->store_level[i]] : 0;
-		k->written = max(max(k->written + 1, commit + 1), come);
-		k->sq_commit[k->nstore % c->sq] = commit;
-		k->sq[k->nstore++ % c->sq] = k->written;
-		for (uint64_t w = op->store[i] >> 3; w <= to && w < (op->store[i] >> 3) + 8; w++) {
-			k->word[w % WORDS].word = w + 1;
-			k->word[w % WORDS].issued = issued[i];
-			k->word[w % WORDS].written = k->written;
+		n->written = max(max(n->written, n->commit) + 1, come);
+		k->sq_commit.v[n->nstore & k->sq_commit.mask] = n->commit;
+		k->sq.v[n->nstore++ & k->sq.mask] = n->written;
+		for (uint64_t w = from; w <= to && w < from + 8; w++) {
+			k->word[w % WORDS] = w + 1;
+			k->word_at[w % WORDS].issued = issued[i];
+			k->word_at[w % WORDS].written = n->written;
 		}
 	}
 }
+
+/* ---- what does not depend on time ----------------------------------------------------------- */
 
 static enum pm_core_slot busy_as(unsigned class)
 {
@@ -456,93 +574,219 @@ static enum pm_core_slot busy_as(unsigned class)
 	}
 }
 
+/* The registers of @set, then @rest; false: they are more than @n. */
+static bool list_regs(uint64_t set, uint8_t *to, unsigned n, uint8_t rest)
+{
+	for (unsigned i = 0; i < n; i++, set &= set - 1)
+		to[i] = set ? __builtin_ctzll(set) : rest;
+	return !set;
+}
+
+void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struct core_rule *r)
+{
+	const uint32_t ports = pm_core_ports(&k->c, s->class);
+
+	*r = (struct core_rule){ .addr_regs = s->addr_regs,
+				 .data_regs = s->data_regs,
+				 .writes = s->writes,
+				 .ports = ports ? ports : NO_PORT,
+				 .issue = ports ? ISSUE : 0,
+				 .issues = ports != 0,
+				 .latency = classes[s->class].latency,
+				 .busy = ports ? classes[s->class].busy : 0,
+				 .class = s->class,
+				 .busy_as = busy_as(s->class),
+				 .uops = s->uops,
+				 .rob = s->uops < k->c.rob ? s->uops : k->c.rob,
+				 .slots = s->uops < k->c.width ? s->uops : k->c.width,
+				 .serial = s->serial };
+	if (s->stack)
+		r->writes &= ~(1ull << PM_CORE_RSP);
+	r->many = !list_regs(s->addr_regs, r->addr, NR(r->addr), PM_CORE_REGS) |
+		  !list_regs(s->data_regs, r->data, NR(r->data), PM_CORE_REGS) |
+		  !list_regs(r->writes, r->to, NR(r->to), PM_CORE_REGS + 1);
+}
+
+/* ---- an operation --------------------------------------------------------------------------- */
+
+static inline uint64_t first_ready(const struct pm_core *k, const struct core_insn *op, uint64_t t)
+{
+	const struct core_rule *r = op->rule;
+
+	if (__builtin_expect(r->many, 0))
+		return regs_ready(k, r->addr_regs, t);
+	return max(t, max(k->reg[r->addr[0]], k->reg[r->addr[1]]));
+}
+
+static inline uint64_t data_ready(const struct pm_core *k, const struct core_insn *op, uint64_t t)
+{
+	const struct core_rule *r = op->rule;
+
+	if (__builtin_expect(r->many, 0))
+		return regs_ready(k, r->data_regs, t);
+	return max(max(t, max(k->reg[r->data[0]], k->reg[r->data[1]])),
+		   max(k->reg[r->data[2]], k->reg[r->data[3]]));
+}
+
+static inline void write_regs(struct pm_core *k, const struct core_insn *op, uint64_t done)
+{
+	const struct core_rule *r = op->rule;
+
+	if (__builtin_expect(r->many, 0)) {
+		for (uint64_t w = r->writes; w; w &= w - 1)
+			k->reg[__builtin_ctzll(w)] = done;
+		return;
+	}
+	k->reg[r->to[0]] = done;
+	k->reg[r->to[1]] = done;
+	k->reg[r->to[2]] = done;
+}
+
+/* What the reorder buffer and the load queue remember of it. */
+static inline void remember_commit(struct pm_core *k, struct core_now *n,
+				   const struct core_insn *op)
+{
+	const unsigned uops = op->rule->uops;
+
+	k->rob.v[n->nuop & k->rob.mask] = n->commit;
+	if (uops > 1)
+		for (unsigned u = 1; u < uops; u++)
+			k->rob.v[(n->nuop + u) & k->rob.mask] = n->commit;
+	n->nuop += uops;
+	if (op->nload)
+		for (unsigned i = op->nload; i; i--)
+			k->lq.v[n->nload++ & k->lq.mask] = n->commit;
+	if (__builtin_expect(op->rule->serial, 0)) {
+		k->barrier = n->commit + 1;
+		k->barrier_pc = op->pc;
+	}
+}
+
+/* Data of loads: when the last came, from where, and when that was asked for. */
+struct core_data { uint64_t ready, issued; uint8_t level; bool missed; };
+
+static inline void load_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+			    const struct core_ref *load, uint64_t from, struct core_data *to)
+{
+	for (unsigned i = 0; i < op->nload; i++) {
+		const uint64_t t = take_port(k, n, k->load_ports, ISSUE, k->full + FULL_LOADS, from,
+					     1);
+		uint8_t found;
+		const uint64_t data = load_one(k, n, load + i, t, &found);
+
+		if (data > to->ready) {
+			to->issued = t;
+			to->ready = data;
+			to->level = found;
+		}
+		to->missed |= data > t + k->c.lat[0] && load[i].level;
+	}
+}
+
 /* HOT: once per instruction. */
+static inline __attribute__((always_inline)) void
+one(struct pm_core *k, struct core_now *n, const struct core_insn *op, const struct core_ref *load,
+    const struct core_ref *store)
+{
+	const struct core_rule *r = op->rule;
+	uint64_t ready, exec, addr_ready, issued[4], commit, last, missed;
+	struct core_data data = { .ready = 0 };
+	const unsigned before = n->redirect;
+	const uint64_t branch_pc = n->branch_pc;
+	bool by_store = false, at_once;
+
+	fetch_one(k, n, op, &missed);
+	dispatch(k, n, op, missed, &by_store);
+	at_once = n->dispatch == n->came;
+	/* (3) - (5) execution */
+	addr_ready = first_ready(k, op, n->dispatch + 1);
+	ready = data_ready(k, op, n->dispatch + 1);
+	load_all(k, n, op, load, addr_ready, &data);
+	exec = take_port(k, n, r->ports, r->issue, k->full + r->class, max(ready, data.ready),
+			 r->busy);
+	last = n->done = exec + r->latency;
+	write_regs(k, op, n->done);
+	for (unsigned i = 0; i < op->nstore; i++) {
+		issued[i] = take_port(k, n, k->store_ports, ISSUE, k->full + FULL_STORES,
+				      max(addr_ready, n->done), 1);
+		last = max(last, issued[i] + 1);
+	}
+	/* (6) commit */
+	commit = max(last + 1, n->commit + (n->commit_slots + r->uops > k->c.width));
+	k->blame.why = PM_CORE_NO_STALL;
+	if (commit > n->commit + 1)
+		count_stall(k, op, commit - n->commit - 1, before, branch_pc, data.missed, at_once,
+			    by_store);
+	fetch_after(k, n, op);
+	n->commit_slots = (commit > n->commit ? 0 : n->commit_slots) + r->uops;
+	n->commit = commit;
+	retire_stores(k, n, store, op->nstore, issued);
+	n->retired += r->slots;
+	*core_slots_take(&k->slots_of, n->ninsn, op->pc, r->slots) = (struct core_slots_head){
+		.commit = commit,
+		.load = data.ready ? commit - data.issued : 0,
+		.data = data.ready ? commit - data.ready : 0,
+		.exec = commit - exec,
+		.done = commit - n->done,
+		.level = data.level,
+		.busy = r->busy_as
+	};
+	remember_commit(k, n, op);
+	n->ninsn++;
+}
+
+void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
+	      const struct core_ref *store)
+{
+	struct core_now now = k->now;
+
+	for (size_t i = 0; i < n; i++, op++) {
+		one(k, &now, op, load, store);
+		load += op->nload;
+		store += op->nstore;
+	}
+	k->now = now;
+	k->st.instructions = now.ninsn;
+	k->st.uops = now.nuop;
+	k->slots_of.total[PM_CORE_SLOT_retiring] = now.retired;
+	k->st.cycles = now.commit;
+}
+
+static void refs_of(struct core_ref *to, const uint64_t *addr, const uint8_t *size,
+		    const uint8_t *level, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		to[i] = (struct core_ref){ addr[i], size[i] ? size[i] : 1, level[i] };
+}
+
 void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
 {
-	const struct pm_core_conf *c = &k->c;
-	uint64_t fetched = fetch_one(k, op), d = fetched + c->front, by_front = d, ready, done,
-		 addr_ready;
-	struct core_slots_head head = { .pc = op->pc, .busy = busy_as(op->class) };
-	bool by_store = false, missed = false;
-	uint32_t ports = k->ports[op->class];
+	const struct pm_core_static s = { .addr_regs = op->addr_regs,
+					  .data_regs = op->data_regs,
+					  .writes = op->writes,
+					  .class = op->class,
+					  .uops = op->uops,
+					  .stack = op->stack,
+					  .serial = op->serial };
+	struct core_ref load[4], store[4];
+	struct core_rule r;
+	const struct core_insn insn = { .pc = op->pc,
+					.rule = &r,
+					.nload = op->nload,
+					.nstore = op->nstore,
+					.len = op->len,
+					.redirect = op->redirect,
+					.fetch_level = op->fetch_level,
+					.taken = op->taken };
 
-	d = dispatch(k, op, d, &by_store);
-	/* (3) - (5) execution */
-	addr_ready = regs_ready(k, op->addr_regs, d + 1);
-	ready = regs_ready(k, op->data_regs, d + 1);
-	for (unsigned i = 0; i < op->nload; i++) {
-		uint64_t t = take_port(k, k->load_ports, addr_ready, 1), data;
-		uint8_t found;
-
-		heap_push(&k->iq, t);
-		data = load_one(k, op->load[i], op->load_size[i], op->load_level[i], t, &found);
-		if (data > head.data) {
-			head.load = t;
-			head.data = data;
-			head.level = found;
-		}
-		missed |= data > t + c->lat[0] && op->load_level[i];
-		ready = max(ready, data);
+	core_rule_of(k, &s, &r);
+	refs_of(load, op->load, op->load_size, op->load_level, op->nload);
+	refs_of(store, op->store, op->store_size, op->store_level, op->nstore);
+	core_run(k, &insn, 1, load, store);
+	if (times) {
+		times[0] = k->now.came - k->c.front;
+		times[1] = k->now.dispatch;
+		times[2] = k->now.done;
+		times[3] = k->now.commit;
 	}
-	done = ready;
-	if (ports) {
-		uint64_t t = take_port(k, ports, ready, classes[op->class].busy);
-
-		heap_push(&k->iq, t);
-		done = t + classes[op->class].latency;
-		head.exec = t;
-		head.done = done;
-	}
-	for (uint64_t w = op->writes; w; w &= w - 1) {
-		unsigned r = __builtin_ctzll(w);
-
-		if (!(op->stack && r == PM_CORE_RSP))
-			k->reg[r] = done;
-	}
-	{
-		uint64_t issued[4], commit, last = done;
-
-		for (unsigned i = 0; i < op->nstore; i++) {
-			issued[i] = take_port(k, k->store_ports, max(addr_ready, done), 1);
-			heap_push(&k->iq, issued[i]);
-			last = max(last, issued[i] + 1);
-		}
-		/* (6) commit */
-		commit = last + 1;
-		if (commit <= k->commit) {
-			commit = k->commit;
-			if (k->commit_slots + op->uops > c->width && k->commit_slots)
-				commit++;
-		}
-		count_stall(k, op->pc, commit, missed, d == by_front, by_store);
-		k->front = FRONT_OK;
-		k->misled = true;
-		fetch_after(k, op, done);
-		if (commit > k->commit) {
-			k->commit = commit;
-			k->commit_slots = 0;
-		}
-		k->commit_slots += op->uops;
-		retire_stores(k, op, issued, commit);
-		head.commit = commit;
-		core_slots_take(&k->slots_of, &head, op->uops);
-		for (unsigned u = 0; u < op->uops; u++)
-			k->rob[k->nuop++ % c->rob] = commit;
-		for (unsigned i = 0; i < op->nload; i++)
-			k->lq[k->nload++ % c->lq] = commit;
-		if (op->serial) {
-			k->barrier = commit + 1;
-			k->barrier_pc = op->pc;
-		}
-		k->st.cycles = commit;
-		if (times) {
-			times[0] = fetched;
-			times[1] = d;
-			times[2] = done;
-			times[3] = commit;
-		}
-	}
-	k->st.instructions++;
-	k->st.uops += op->uops;
-	k->st.mispredicted += op->redirect == PM_CORE_WRONG;
 }

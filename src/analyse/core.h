@@ -94,7 +94,7 @@ struct pm_core_op {
 	uint8_t load_level[4], store_level[4];	/* 0 L1 ... 3 memory */
 	uint8_t load_size[4], store_size[4];
 	uint8_t nload, nstore;
-	uint8_t class, uops, len;
+	uint8_t class, uops, len;		/* uops: at least 1 */
 	uint8_t redirect;			/* enum pm_core_redirect */
 	uint8_t fetch_level;			/* where its code was found; 0: no delay */
 	bool taken, stack, serial;

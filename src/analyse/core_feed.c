@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analyse/calls.h"
-#include "analyse/conf.h"
 #include "analyse/core_work.h"
 
 static void destroy(void *self)
@@ -24,6 +23,7 @@ static void destroy(void *self)
 	}
 	core_decoders_free(&s->ds);
 	free(s->known);
+	free(s->gathered);
 	if (s->by) {
 		pm_map_release(&s->by->at);
 		pm_names_release(&s->by->names);
@@ -52,143 +52,16 @@ static void blame_slots(void *ctx, uint64_t pc, enum pm_core_slot why, uint64_t 
 	core_blamed(ctx, pc)->slots[why] += slots;
 }
 
-static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct core_sink *s,
-			      bool *known, struct pm_err *err)
-{
-	const struct {
-		const char *name; uint32_t *to; uint64_t lo, hi; const char *about;
-	} keys[] = {
-		{ "fetch", &s->c.fetch, 1, 64, "instructions fetched per cycle" },
-		{ "bytes", &s->c.bytes, 15, 256, "bytes fetched per cycle" },
-		{ "queue", &s->c.queue, 1, 1024, "instructions between fetch and dispatch" },
-		{ "front", &s->c.front, 1, 64, "cycles from fetch to dispatch" },
-		{ "bubble", &s->c.bubble, 0, 64,
-		  "cycles lost to a taken branch found by the decoder" },
-		{ "width", &s->c.width, 1, 64, "micro-ops dispatched and committed per cycle" },
-		{ "rob", &s->c.rob, 8, 4096, "micro-ops in the reorder buffer" },
-		{ "iq", &s->c.iq, 8, 1024, "entries of the scheduler" },
-		{ "lq", &s->c.lq, 4, 1024, "entries of the load queue" },
-		{ "sq", &s->c.sq, 4, 1024, "entries of the store queue" },
-		{ "mshr", &s->c.mshr, 1, 1024, "lines on their way" },
-		{ "gap", &s->c.gap, 0, 1000, "cycles between lines from memory" },
-		{ "forward", &s->c.forward, 1, 100, "cycles of store-to-load forwarding" },
-		{ "alu", &s->c.alu, 1, 8, "integer ports" },
-		{ "vec", &s->c.vec, 1, 8, "vector ports" },
-		{ "loads", &s->c.loads, 1, 4, "load ports" },
-		{ "stores", &s->c.stores, 1, 4, "store ports" },
-	};
-	uint64_t x;
-
-	*known = true;
-	for (size_t k = 0; k < NR(keys); k++)
-		if (!strcmp(keys[k].name, it->name)) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", keys[k].about,
-					keys[k].lo, keys[k].hi, &x, err))
-				return PM_ERR;
-			*keys[k].to = x;
-			return PM_OK;
-		}
-	if (!strcmp(it->name, "lat")) {
-		static const char *const what[] = { "L1 latency", "L2 latency", "L3 latency",
-			"memory latency" };
-
-		if (it->n != 4)
-			return pm_conf_fail(c, it, err,
-					    "expected four numbers: lat=L1,L2,L3,MEMORY");
-		for (int i = 0; i < 4; i++) {
-			if (pm_conf_u64(c, it, it->field[i].key, what[i], 1, 10000, &x, err))
-				return PM_ERR;
-			s->c.lat[i] = x;
-			if (i && x < s->c.lat[i - 1])
-				return pm_conf_fail(c, it, err, "%s: less than the %s", what[i],
-						    what[i - 1]);
-		}
-		return PM_OK;
-	}
-	*known = false;
-	return PM_OK;
-}
-
-static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches,
-			    struct pm_err *err)
-{
-	static const char *const presets[] = { "big", "mid", "small", NULL };
-	static const struct pm_core_conf *const preset[] = { &pm_core_big, &pm_core_mid,
-		&pm_core_small };
-
-	s->c = pm_core_mid;
-	s->top = 20;
-	s->bp = &pm_bp_tagescl;
-	for (size_t i = 0; i < c->n; i++)
-		if (!strcmp(c->item[i].name, "preset")) {
-			int w = c->item[i].n ? pm_conf_word(c->item[i].field[0].key, presets) : -1;
-
-			if (w < 0)
-				return pm_conf_unknown(c, c->item + i, err,
-						       c->item[i].n ? c->item[i].field[0].key : "",
-						       "is unknown", "big, mid, small");
-			s->c = *preset[w];
-		}
-	for (size_t i = 0; i < c->n; i++) {
-		const struct pm_conf_item *it = c->item + i;
-		bool known;
-
-		if (!strcmp(it->name, "preset"))
-			continue;
-		if (!strcmp(it->name, "byinsn") || !strcmp(it->name, "topdown")) {
-			if (it->n)
-				return pm_conf_fail(c, it, err, "stands alone, without a value");
-			s->topdown |= it->name[0] == 't';
-			s->by = s->by ? s->by : pm_alloc(sizeof *s->by);
-			continue;
-		}
-		if (!strcmp(it->name, "top")) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "",
-					"instructions listed", 1, 1000000, &s->top, err))
-				return PM_ERR;
-			continue;
-		}
-		if (it->name[0] == 'l' && it->name[1] >= '1' && it->name[1] <= '9') {
-			pm_conf_put(it, caches);
-			continue;
-		}
-		if (!strcmp(it->name, "bpred")) {
-			s->bp = it->n ? pm_bp_find(it->field[0].key) : NULL;
-			s->bp_args = (struct pm_bp_args){ .n = 0 };
-			if (!s->bp || s->bp->mask != PM_BR_COND)
-				return pm_conf_fail(c, it, err,
-						    "expected a predictor of conditional branches, "
-						    "as in bpred=gshare,14 or bpred=tagescl");
-			for (size_t k = 1; k < it->n; k++) {
-				if (k > 2 || !s->bp->args[k - 1])
-					return pm_conf_fail(c, it, err,
-							    "'%s' is one number too many",
-							    it->field[k].key);
-				if (pm_conf_u64(c, it, it->field[k].key, s->bp->args[k - 1],
-						s->bp->lo[k - 1], s->bp->hi[k - 1],
-						s->bp_args.v + k - 1, err))
-					return PM_ERR;
-				s->bp_args.n++;
-			}
-			continue;
-		}
-		if (numbers(c, it, s, &known, err))
-			return PM_ERR;
-		if (!known)
-			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
-					"preset, fetch, bytes, queue, front, bubble, width, "
-					"rob, iq, lq, sq, mshr, gap, forward, alu, vec, "
-					"loads, stores, lat, bpred, byinsn, topdown, top, "
-					"l1i, l1d, l2...");
-	}
-	return PM_OK;
-}
-
 /* What the settings ask for. */
 static void build(struct core_sink *s)
 {
+	static const struct pm_core_static plain = { .class = PM_CORE_ALU, .uops = 1 };
 	struct pm_bp_args a = { .n = 0 };
 
+	const unsigned levels = s->cache_conf.level[s->cache_conf.n - 1].depth;
+
+	for (unsigned reach = 0; reach < NR(s->level); reach++)
+		s->level[reach] = reach >= levels ? 3 : reach;
 	s->cache = pm_cache_from(&s->cache_conf);
 	s->k = pm_core_from(&s->c);
 	pm_bp_defaults(s->bp, &s->bp_args);
@@ -200,6 +73,8 @@ static void build(struct core_sink *s)
 	s->ras = pm_bp_ras.create(&a);
 	s->ittage = pm_bp_ittage.create(&a);
 	s->fetch_line = UINT64_MAX;
+	s->gathered = pm_alloc(sizeof *s->gathered);
+	core_rule_of(s->k, &plain, &s->plain);
 	if (s->topdown)
 		pm_core_slots_blame(s->k, blame_slots, s);
 }
@@ -207,24 +82,8 @@ static void build(struct core_sink *s)
 static void *create(const char *config, struct pm_err *err)
 {
 	struct core_sink *s = pm_alloc(sizeof *s);
-	struct pm_buf caches = { 0 };
-	struct pm_conf c;
-	enum pm_status st = pm_conf_parse(&c, "core", config, err);
 
-	if (!st)
-		st = parse(s, &c, &caches, err);
-	pm_conf_release(&c);
-	if (!caches.n)
-		pm_buf_printf(&caches, "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch="
-				       "stride,degree=2;"
-				       "l2=1m,8way,64,prefetch=stream,degree=4;l3=32m,16way,64");
-	pm_buf_add(&caches, "", 1);
-	if (!st)
-		st = pm_cache_conf_parse(&s->cache_conf, "core", (const char *)caches.p, err);
-	pm_buf_release(&caches);
-	if (!st && s->cache_conf.level[s->cache_conf.n - 1].depth > 3)
-		st = pm_fail_request(err, "core: at most three levels of caches");
-	if (st) {
+	if (core_configure(s, config, err)) {
 		destroy(s);
 		return NULL;
 	}
@@ -232,25 +91,17 @@ static void *create(const char *config, struct pm_err *err)
 	return s;
 }
 
-/* How deep a reference went, as an index into `lat`: memory is 3 whatever the number of levels. */
-static unsigned level_of(const struct core_sink *s, unsigned reach)
-{
-	unsigned levels = s->cache_conf.level[s->cache_conf.n - 1].depth;
-
-	return reach >= levels ? 3 : reach;
-}
-
-static void account(struct core_sink *s)
+static void account(struct core_sink *s, const struct core_insn *op, const struct core_ref *load)
 {
 	const struct pm_core_blame *b = pm_core_blame(s->k);
-	uint64_t *v = s->sum ? s->sum : core_blamed(s, s->pc)->v;
+	uint64_t *v = s->sum ? s->sum : core_blamed(s, op->pc)->v;
 
-	v[BLAME_Ir] += s->op.len > 0;	/* what goes on with a long one has no bytes of its own */
-	v[BLAME_Fm] += s->op.fetch_level > 0;
-	v[BLAME_Bm] += s->op.redirect == PM_CORE_WRONG;
-	for (unsigned i = 0; i < s->op.nload; i++) {
-		v[BLAME_Lm] += s->op.load_level[i] > 0;
-		v[BLAME_Llm] += s->op.load_level[i] == 3;
+	v[BLAME_Ir] += op->len > 0;	/* what goes on with a long one has no bytes of its own */
+	v[BLAME_Fm] += op->fetch_level > 0;
+	v[BLAME_Bm] += op->redirect == PM_CORE_WRONG;
+	for (unsigned i = 0; i < op->nload; i++) {
+		v[BLAME_Lm] += load[i].level > 0;
+		v[BLAME_Llm] += load[i].level == 3;
 	}
 	if (b->why && s->sum) {
 		/* the branch before is to blame, and it was in the piece before */
@@ -263,130 +114,204 @@ static void account(struct core_sink *s)
 	s->misled = s->sum;
 }
 
-static void submit(struct core_sink *s)
+/* ---- operations are gathered ----------------------------------------------------------------- */
+
+/* What the predictors say of all branches that are gathered. */
+static void predict(struct core_sink *s, struct core_gathered *g)
 {
-	if (!s->open)
+	s->bp->run(s->dir, g->br, g->nbr, g->dir);
+	pm_bp_btb.run(s->btb, g->br, g->nbr, g->btb);
+	pm_bp_ras.run(s->ras, g->br, g->nbr, g->ras);
+	pm_bp_ittage.run(s->ittage, g->br, g->nbr, g->ittage);
+	for (size_t i = 0; i < g->nbr; i++) {
+		const unsigned flags = g->br[i].flags;
+		const bool wrong = flags & PM_BR_COND	    ? g->dir[i]
+				   : flags & PM_BR_RET	    ? g->ras[i]
+				   : flags & PM_BR_INDIRECT ? g->ittage[i]
+							    : false;
+
+		s->branches += (flags & (PM_BR_COND | PM_BR_RET | PM_BR_INDIRECT)) != 0;
+		if (g->br_op[i] == CORE_NO_OP)
+			continue;
+		/* a direct branch that the BTB does not know is found by the decoder */
+		g->op[g->br_op[i]].redirect =
+			wrong ? PM_CORE_WRONG
+			: g->btb[i] && !(flags & (PM_BR_INDIRECT | PM_BR_RET)) ? PM_CORE_BUBBLE
+									       : PM_CORE_STRAIGHT;
+	}
+	g->nbr = 0;
+}
+
+/* Has all operations timed, but for one that is still open. */
+static void drain(struct core_sink *s)
+{
+	struct core_gathered *g = s->gathered;
+	const size_t n = g->n - s->open;
+	const struct core_ref *load = g->load, *store = g->store;
+
+	predict(s, g);
+	if (!n)
 		return;
-	s->open = false;
 	if (s->timeless)
-		return;
-	s->op.pc = s->pc;
-	pm_core_op(s->k, &s->op, NULL);
-	if (s->by || s->sum)
-		account(s);
+		;				/* caches and predictors have seen it */
+	else if (s->by || s->sum)
+		for (size_t i = 0; i < n; i++) {
+			core_run(s->k, g->op + i, 1, load, store);
+			account(s, g->op + i, load);
+			load += g->op[i].nload;
+			store += g->op[i].nstore;
+		}
+	else
+		core_run(s->k, g->op, n, load, store);
+	if (s->open) {
+		const struct core_insn last = g->op[n];
+
+		memmove(g->load, g->load + g->nload - last.nload, last.nload * sizeof *g->load);
+		memmove(g->store, g->store + g->nstore - last.nstore,
+			last.nstore * sizeof *g->store);
+		g->rule[0] = *last.rule;
+		g->op[0] = last;
+		g->op[0].rule = g->rule;
+		g->nload = last.nload;
+		g->nstore = last.nstore;
+	} else {
+		g->nload = g->nstore = 0;
+	}
+	g->n = s->open;
 }
 
 void core_submit(struct core_sink *s)
 {
-	submit(s);
+	s->open = false;
+	drain(s);
 }
 
-static void begin(struct core_sink *s, uint64_t pc, unsigned len, const struct pm_core_static *st)
+static inline struct core_insn *begin(struct core_sink *s, uint64_t pc, unsigned len,
+				      const struct core_rule *rule)
 {
-	uint64_t line = pc >> 6, last = (pc + (len ? len : 1) - 1) >> 6;
+	struct core_gathered *g = s->gathered;
+	uint64_t line = pc >> 6;
+	const uint64_t last = (pc + len - 1) >> 6;
+	struct core_insn *op;
+	unsigned level = 0;
 
-	submit(s);
-	s->op = (struct pm_core_op){ .addr_regs = st->addr_regs, .data_regs = st->data_regs,
-		.writes = st->writes, .class = st->class, .uops = st->uops, .len = len ? len : 1,
-		.stack = st->stack,
-		.serial = st->serial };
+	if (g->n == CORE_GATHER) {
+		s->open = false;
+		drain(s);
+	}
+	op = g->op + g->n++;
 	for (; line <= last; line++)
 		if (line != s->fetch_line) {
-			unsigned l = level_of(s, pm_cache_access(s->cache, PM_OP_FETCH, line << 6,
-								 1, false, pc));
+			const unsigned l = s->level[pm_cache_access(s->cache, PM_OP_FETCH,
+								       line << 6, 1, false, pc)];
 
-			if (l > s->op.fetch_level)
-				s->op.fetch_level = l;
+			level = l > level ? l : level;
 			s->fetch_line = line;
 		}
-	s->pc = pc;
+	*op = (struct core_insn){ .pc = pc, .rule = rule, .len = len, .fetch_level = level };
 	s->open = true;
+	return op;
 }
 
-static void reference(struct core_sink *s, enum pm_cache_op op, uint64_t addr, unsigned size,
-		      bool stack)
+/* rep and its like: a further operation goes on. The branch, if it is one, ends the last. */
+static struct core_insn *go_on(struct core_sink *s)
 {
-	struct pm_core_op *o = &s->op;
-	unsigned l = level_of(s, pm_cache_access(s->cache, op, addr, size, stack, s->pc));
+	struct core_gathered *g = s->gathered;
+	struct core_insn *op;
+
+	if (g->n == CORE_GATHER)
+		drain(s);
+	op = g->op + g->n++;
+	*op = op[-1];
+	op->nload = op->nstore = op->fetch_level = op->len = 0;
+	op[-1].redirect = PM_CORE_STRAIGHT;
+	for (size_t i = g->nbr; i-- > 0 && g->br_op[i] == g->n - 2; )
+		g->br_op[i] = g->n - 1;
+	return op;
+}
+
+static inline void reference(struct core_sink *s, enum pm_cache_op how, uint64_t addr,
+			     unsigned size, bool stack)
+{
+	struct core_gathered *g = s->gathered;
+	struct core_insn *op = g->op + g->n - 1;
+	const uint64_t pc = s->pc;
+	struct core_ref r = { addr, size > 64 ? 64 : size ? size : 1,
+			      s->level[pm_cache_access(s->cache, how, addr, size, stack, pc)] };
 
 	if (!s->open)
 		return;
-	if (o->nload == 4 || o->nstore == 4) {	/* rep and its like: go on with a further
-						 * operation */
-		struct pm_core_op rest = *o;
-
-		rest.nload = rest.nstore = 0;
-		rest.fetch_level = 0;
-		rest.len = 0;
-		o->redirect = PM_CORE_STRAIGHT;
-		submit(s);
-		s->op = rest;
-		s->open = true;
-	}
-	if (op == PM_OP_READ) {
-		o->load[o->nload] = addr;
-		o->load_size[o->nload] = size > 64 ? 64 : size;
-		o->load_level[o->nload++] = l;
+	if (__builtin_expect(op->nload == 4 || op->nstore == 4, 0))
+		op = go_on(s);
+	if (how == PM_OP_READ) {
+		g->load[g->nload++] = r;
+		op->nload++;
 	} else {
-		o->store[o->nstore] = addr;
-		o->store_size[o->nstore] = size > 64 ? 64 : size;
-		o->store_level[o->nstore++] = l;
+		g->store[g->nstore++] = r;
+		op->nstore++;
 	}
 }
 
-static void branch(struct core_sink *s, const struct pm_br *b)
+static inline void branch(struct core_sink *s, const struct pm_br *b)
 {
-	uint8_t dir = 0, btb, ras, ind;
-	bool wrong;
+	struct core_gathered *g = s->gathered;
 
-	s->bp->run(s->dir, b, 1, &dir);
-	pm_bp_btb.run(s->btb, b, 1, &btb);
-	pm_bp_ras.run(s->ras, b, 1, &ras);
-	pm_bp_ittage.run(s->ittage, b, 1, &ind);
-	wrong = b->flags & PM_BR_COND	    ? dir
-		: b->flags & PM_BR_RET	    ? ras
-		: b->flags & PM_BR_INDIRECT ? ind
-					    : false;
-	s->branches += (b->flags & (PM_BR_COND | PM_BR_RET | PM_BR_INDIRECT)) != 0;
-	s->op.taken = b->flags & PM_BR_TAKEN;
-	/* a direct branch that the BTB does not know is found by the decoder */
-	s->op.redirect = wrong						     ? PM_CORE_WRONG
-			 : btb && !(b->flags & (PM_BR_INDIRECT | PM_BR_RET)) ? PM_CORE_BUBBLE
-									     : PM_CORE_STRAIGHT;
+	if (g->nbr == CORE_GATHER)
+		drain(s);
+	g->br[g->nbr] = *b;
+	g->br_op[g->nbr++] = s->open ? g->n - 1 : CORE_NO_OP;
+	if (s->open)
+		g->op[g->n - 1].taken = b->flags & PM_BR_TAKEN;
 }
 
-static const struct pm_core_static *static_of(struct core_sink *s, const struct pm_batch *b,
+/* Places for the rules of all instructions that a batch may name. */
+static void more_rules(struct core_sink *s, const struct pm_code *code)
+{
+	size_t cap = s->cap_known ? s->cap_known : 4096;
+
+	if (!code || code->ninsn <= s->cap_known)
+		return;
+	while (cap < code->ninsn)
+		cap *= 2;
+	s->known = pm_realloc(s->known, cap * sizeof *s->known);
+	memset(s->known + s->cap_known, 0, (cap - s->cap_known) * sizeof *s->known);
+	s->cap_known = cap;
+}
+
+static inline const struct core_rule *rule_of(struct core_sink *s, const struct pm_batch *b,
 					      const struct pm_event *e)
 {
-	static const struct pm_core_static plain = { .class = PM_CORE_ALU, .uops = 1 };
+	struct core_rule *r;
 
 	if (!b->code || e->id >= b->code->ninsn)
-		return &plain;
-	if (e->id >= s->cap_known) {
-		size_t cap = s->cap_known ? s->cap_known * 2 : 4096;
-
-		while (cap <= e->id)
-			cap *= 2;
-		s->known = pm_realloc(s->known, cap * sizeof *s->known);
-		memset(s->known + s->cap_known, 0, (cap - s->cap_known) * sizeof *s->known);
-		s->cap_known = cap;
-	}
-	if (!s->known[e->id].uops) {
+		return &s->plain;
+	r = s->known + e->id;
+	if (__builtin_expect(!r->uops, 0)) {
 		const struct pm_insn *in = b->code->insn + e->id;
+		struct pm_core_static st;
 
-		core_decode_with(&s->ds, in->bytes, in->len, in->isa, s->known + e->id);
+		core_decode_with(&s->ds, in->bytes, in->len, in->isa, &st);
+		core_rule_of(s->k, &st, r);
 	}
-	return s->known + e->id;
+	return r;
 }
 
 static void one_uop(struct core_sink *s, const struct pm_uop *u)
 {
+	struct core_gathered *g = s->gathered;
+	const unsigned len = u->index == 1 ? (unsigned)(u->fall - u->pc) & 15 : 0;
 	struct pm_core_static st;
+	struct core_insn *op;
+	struct core_rule *rule;
 
 	core_uop_static(u, &st);
-	begin(s, u->pc, u->index == 1 ? (unsigned)(u->fall - u->pc) & 15 : 0, &st);
+	op = begin(s, u->pc, len ? len : 1, &s->plain);
+	s->pc = u->pc;
+	rule = g->rule + (op - g->op);
+	core_rule_of(s->k, &st, rule);
+	op->rule = rule;
 	if (u->index != 1)
-		s->op.len = 0;
+		op->len = 0;
 	if (u->access == PM_UOP_LOAD || u->access == PM_UOP_STORE)
 		reference(s, u->access == PM_UOP_LOAD ? PM_OP_READ : PM_OP_WRITE, u->mem,
 			  u->msize ? u->msize : 8, false);
@@ -408,18 +333,20 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	struct core_sink *s = self;
 
 	s->uops |= b->nuop > 0;
+	more_rules(s, b->code);
 	if (s->by)
 		pm_names_learn(&s->by->names, b->code);
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
-		if (e->kind == PM_EV_UOP && e->id < b->nuop) {
-			one_uop(s, b->uop + e->id);
+		if (__builtin_expect(s->uops, 0)) {
+			/* micro-ops say it all; what stands beside them says it again */
+			if (e->kind == PM_EV_UOP && e->id < b->nuop)
+				one_uop(s, b->uop + e->id);
 			continue;
 		}
-		if (s->uops)	/* micro-ops say it all; what stands beside them says it again */
-			continue;
 		switch (e->kind) {
 		case PM_EV_INSN:
-			begin(s, e->addr, e->size, static_of(s, b, e));
+			begin(s, e->addr, e->size ? e->size & 255 : 1, rule_of(s, b, e));
+			s->pc = e->addr;
 			break;
 		case PM_EV_READ:
 		case PM_EV_MODIFY:
@@ -440,6 +367,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			break;
 		}
 	}
+	drain(s);
 	return PM_OK;
 }
 
@@ -454,7 +382,7 @@ static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t
 	s->any_late = false;
 	consume(s, piece, &err);
 	if (over)
-		submit(s);
+		core_submit(s);
 	return s->any_late;
 }
 
@@ -484,7 +412,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 {
 	struct core_sink *s = self;
 
-	submit(s);
+	core_submit(s);
 	if (r)
 		core_results(s, r);
 	return PM_OK;

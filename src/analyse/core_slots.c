@@ -10,13 +10,19 @@ struct stretch { uint64_t pc, first, used; };
 
 void core_slots_init(struct core_slots *s, uint32_t width, uint32_t rob)
 {
-	*s = (struct core_slots){ .width = width, .size = rob };
-	s->ring = pm_alloc(rob * sizeof *s->ring);
+	uint32_t places = 1;
+
+	while (places < rob)
+		places *= 2;
+	*s = (struct core_slots){ .width = width, .size = rob, .mask = places - 1 };
+	s->ring = pm_alloc(places * sizeof *s->ring);
+	s->pc = pm_alloc(places * sizeof *s->pc);
 }
 
 void core_slots_release(struct core_slots *s)
 {
 	free(s->ring);
+	free(s->pc);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -44,9 +50,10 @@ static void charge(struct core_slots *s, const struct stretch *g, uint64_t pc,
 
 /* (5) of one instruction: cycles up to @to, in all of which it is the oldest. */
 static uint64_t charge_head(struct core_slots *s, const struct stretch *g,
-			    const struct core_slots_head *h, uint64_t from, uint64_t to)
+			    const struct core_slots_head *h, uint64_t pc, uint64_t from,
+			    uint64_t to)
 {
-	const struct { uint64_t until; enum pm_core_slot why; } phase[] = {
+	const struct { uint64_t before; enum pm_core_slot why; } phase[] = {
 		{ h->load, PM_CORE_SLOT_ports },
 		{ h->data, PM_CORE_SLOT_l1 + h->level },
 		{ h->exec, PM_CORE_SLOT_ports },
@@ -54,14 +61,15 @@ static uint64_t charge_head(struct core_slots *s, const struct stretch *g,
 	};
 
 	for (size_t i = 0; i < NR(phase); i++) {
-		uint64_t upto = least(phase[i].until + 2, to);	/* what it did a cycle before */
+		/* what it did a cycle before */
+		uint64_t upto = least(h->commit - phase[i].before + 2, to);
 
-		if (!phase[i].until || upto <= from)
+		if (!phase[i].before || upto <= from)
 			continue;
-		charge(s, g, h->pc, phase[i].why, from, upto);
+		charge(s, g, pc, phase[i].why, from, upto);
 		from = upto;
 	}
-	charge(s, g, h->pc, PM_CORE_SLOT_ports, from, to);
+	charge(s, g, pc, PM_CORE_SLOT_ports, from, to);
 	return most(from, to);
 }
 
@@ -74,12 +82,13 @@ static void charge_oldest(struct core_slots *s, const struct stretch *g, uint64_
 	while (from < to) {
 		const struct core_slots_head *h;
 
-		while (s->oldest < s->n && s->ring[s->oldest % s->size].commit < from)
+		while (s->oldest < s->n && s->ring[s->oldest & s->mask].commit < from)
 			s->oldest++;
 		if (s->oldest == s->n)
 			break;
-		h = s->ring + s->oldest % s->size;
-		from = charge_head(s, g, h, from, least(h->commit + 1, to));
+		h = s->ring + (s->oldest & s->mask);
+		from = charge_head(s, g, h, s->pc[s->oldest & s->mask], from,
+				   least(h->commit + 1, to));
 	}
 	charge(s, g, g->pc, PM_CORE_SLOT_ports, from, to);
 }
@@ -118,11 +127,12 @@ static void charge_front_end(struct core_slots *s, const struct stretch *g,
 }
 
 /* HOT: once per instruction that does not share the cycle of the one before. */
-void core_slots_before(struct core_slots *s, const struct core_slots_wait *w)
+void core_slots_before(struct core_slots *s, uint64_t n, const struct core_slots_wait *w)
 {
 	const struct stretch g = { w->pc, w->before, least(w->used, s->width) };
 	uint64_t from = w->before;
 
+	s->n = n;
 	if (w->came > from) {
 		charge_front_end(s, &g, w);
 		from = w->came;
@@ -134,20 +144,12 @@ void core_slots_before(struct core_slots *s, const struct core_slots_wait *w)
 		charge_back_end(s, &g, w, from);
 }
 
-void core_slots_take(struct core_slots *s, const struct core_slots_head *h, unsigned uops)
+void core_slots_end(struct core_slots *s, uint64_t n, uint64_t dispatch, unsigned used,
+		    uint64_t commit)
 {
-	const uint64_t slots = least(uops, s->width);
-
-	s->total[PM_CORE_SLOT_retiring] += slots;
-	if (s->blame && slots)
-		s->blame(s->ctx, h->pc, PM_CORE_SLOT_retiring, slots);
-	s->ring[s->n++ % s->size] = *h;
-}
-
-void core_slots_end(struct core_slots *s, uint64_t dispatch, unsigned used, uint64_t commit)
-{
-	const struct stretch g = { s->ring[(s->n - 1) % s->size].pc, dispatch,
+	const struct stretch g = { s->pc[(n - 1) & s->mask], dispatch,
 		least(used, s->width) };
 
+	s->n = n;
 	charge_oldest(s, &g, dispatch, commit);
 }

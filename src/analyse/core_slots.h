@@ -34,11 +34,12 @@
 
 #include "analyse/core.h"
 
-/* What is known about an instruction that has been dispatched, as far as (5) asks. 0: none. */
+/* What is known about an instruction that has been dispatched, as far as (5) asks: the cycle of its
+ * commit, and how long before. A load's 0: none. */
 struct core_slots_head {
-	uint64_t pc, commit;
-	uint64_t load, data;		/* the load whose data came last: issued, arrived */
-	uint64_t exec, done;		/* in its port */
+	uint64_t commit;
+	uint32_t load, data;		/* the load whose data came last: issued, arrived */
+	uint32_t exec, done;		/* in its port */
 	uint8_t level;			/* where the data came from */
 	uint8_t busy;			/* enum pm_core_slot while in its port */
 };
@@ -63,20 +64,31 @@ struct core_slots_wait {
 struct core_slots {
 	uint64_t total[PM_CORE_SLOTS];
 	uint32_t width;
-	struct core_slots_head *ring;	/* the last `size` instructions */
-	uint32_t size;
-	uint64_t n, oldest;		/* oldest: all before it have committed */
+	struct core_slots_head *ring;	/* the last `size` instructions, in 2^n places */
+	uint64_t *pc;			/* theirs, if @blame wants to know */
+	uint32_t size, mask;
+	uint64_t n, oldest;		/* so far; all before @oldest have committed */
 	void (*blame)(void *ctx, uint64_t pc, enum pm_core_slot why, uint64_t slots);
 	void *ctx;
 };
 
 void core_slots_init(struct core_slots *s, uint32_t width, uint32_t rob);
 void core_slots_release(struct core_slots *s);
-/* The slots before an instruction, then those that it takes. */
-void core_slots_before(struct core_slots *s, const struct core_slots_wait *w);
-void core_slots_take(struct core_slots *s, const struct core_slots_head *h, unsigned uops);
-/* (6): the last one was dispatched in cycle @dispatch, which has @used slots, and commits in
- * @commit. */
-void core_slots_end(struct core_slots *s, uint64_t dispatch, unsigned used, uint64_t commit);
+/* The slots before instruction @n, then the @slots that it takes, which the caller counts: what
+ * becomes of it is his to fill in. */
+void core_slots_before(struct core_slots *s, uint64_t n, const struct core_slots_wait *w);
+static inline struct core_slots_head *core_slots_take(struct core_slots *s, uint64_t n, uint64_t pc,
+						      unsigned slots)
+{
+	if (__builtin_expect(s->blame != NULL, 0)) {
+		s->blame(s->ctx, pc, PM_CORE_SLOT_retiring, slots);
+		s->pc[n & s->mask] = pc;
+	}
+	return s->ring + (n & s->mask);
+}
+/* (6): there are @n. The last one was dispatched in cycle @dispatch, which has @used slots, and
+ * commits in @commit. */
+void core_slots_end(struct core_slots *s, uint64_t n, uint64_t dispatch, unsigned used,
+		    uint64_t commit);
 
 #endif

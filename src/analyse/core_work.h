@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* core_work.h - the sink `core`: private to core_*.c
  *
- * core_ops.c knows what instructions are to the core, core_feed.c gathers them and has them timed
- * (core.c), core_results.c says what came out. */
+ * core_ops.c knows what instructions are to the core. core_feed.c gathers them, asks the caches at
+ * once, and the predictors of many branches at a time: neither depends on time. Then it has them
+ * timed (core.c). core_results.c says what came out. */
 #ifndef PM_ANALYSE_CORE_WORK_H
 #define PM_ANALYSE_CORE_WORK_H
 
@@ -18,6 +19,42 @@ void core_decode_with(struct core_decoders *ds, const uint8_t *bytes, unsigned l
 		      struct pm_core_static *s);
 void core_uop_static(const struct pm_uop *u, struct pm_core_static *s);
 void core_decoders_free(struct core_decoders *ds);
+
+/* ---- timing: core.c ------------------------------------------------------------------------- */
+
+/* What of an instruction is the same wherever it stands, for one core. */
+struct core_rule {
+	uint64_t addr_regs, data_regs, writes;	/* bit = register: for those with @many */
+	uint32_t ports, issue;		/* issue: what a cycle of the calendar grows by */
+	/* Registers; the rest of a list are places that are always ready, or never read. */
+	uint8_t addr[2], data[4], to[3];
+	bool many;			/* ... which has no room for them */
+	bool serial;
+	uint8_t issues;			/* 1: from a port */
+	uint8_t class, latency, busy;
+	uint8_t busy_as;		/* enum pm_core_slot while in its port */
+	uint8_t uops, slots, rob;	/* as many of them as a cycle, and the buffer, holds */
+};
+
+/* A reference: @level 0 the first ... 3 memory; @size at least 1. */
+struct core_ref { uint64_t addr; uint8_t size, level; };
+
+/* An operation: an instruction, or a part of one with more than four loads or stores. */
+struct core_insn {
+	uint64_t pc;
+	const struct core_rule *rule;
+	uint8_t nload, nstore, len;
+	uint8_t redirect;		/* enum pm_core_redirect */
+	uint8_t fetch_level;
+	bool taken;
+};
+
+void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struct core_rule *r);
+/* @n operations; their loads and stores, one behind the other. */
+void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
+	      const struct core_ref *store);
+
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 /* Per instruction: what it did, and what it is to blame for. */
 #define BLAMES(B)								\
@@ -47,20 +84,35 @@ struct blamed {
 	struct pm_names names;
 };
 
+/* Operations in program order, whose loads and stores lie one behind the other. */
+#define CORE_GATHER	1024
+#define CORE_NO_OP	UINT32_MAX
+struct core_gathered {
+	struct core_insn op[CORE_GATHER];
+	struct core_rule rule[CORE_GATHER];	/* of micro-ops, and of the first operation if it
+						 * began in a batch before */
+	struct core_ref load[4 * CORE_GATHER + 1], store[4 * CORE_GATHER + 1];
+	struct pm_br br[CORE_GATHER];
+	uint32_t br_op[CORE_GATHER];		/* the operation that it belongs to */
+	uint8_t dir[CORE_GATHER], btb[CORE_GATHER], ras[CORE_GATHER], ittage[CORE_GATHER];
+	size_t n, nload, nstore, nbr;
+};
+
 struct core_sink {
 	struct pm_core *k;
 	struct pm_core_conf c;
 	struct pm_cache *cache;
 	struct pm_cache_conf cache_conf;
+	uint8_t level[PM_CACHE_LEVELS + 1];	/* of a reference that went so deep: index into
+						 * `lat`; memory is 3 whatever there is */
 	const struct pm_bp_ops *bp;
 	struct pm_bp_args bp_args;
 	void *dir, *btb, *ras, *ittage;
 	struct core_decoders ds;
-	struct pm_core_static *known;	/* by pm_code.insn; uops 0: not decoded yet */
+	struct core_rule *known, plain;	/* by pm_code.insn; uops 0: not decoded yet */
 	size_t cap_known;
-	/* the instruction that is being gathered */
-	struct pm_core_op op;
-	bool open, uops;
+	struct core_gathered *gathered;
+	bool open, uops;		/* open: more may come of the last operation */
 	bool timeless;			/* instructions take no time: core_sample.h */
 	uint64_t pc, fetch_line;
 	uint64_t branches, top;
@@ -72,6 +124,8 @@ struct core_sink {
 	bool any_late;
 };
 
+/* core_conf.c: @s->c, caches, predictor, what is asked for. */
+enum pm_status core_configure(struct core_sink *s, const char *config, struct pm_err *err);
 /* The row of an instruction; moves rows. */
 struct blamed_row *core_blamed(struct core_sink *s, uint64_t pc);
 /* The instruction that is being gathered is complete. */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* core_conf.c - the configuration of the sink `core` */
+#include <string.h>
+
+#include "analyse/conf.h"
+#include "analyse/core_work.h"
+
+static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct core_sink *s,
+			      bool *known, struct pm_err *err)
+{
+	const struct {
+		const char *name; uint32_t *to; uint64_t lo, hi; const char *about;
+	} keys[] = {
+		{ "fetch", &s->c.fetch, 1, 64, "instructions fetched per cycle" },
+		{ "bytes", &s->c.bytes, 15, 256, "bytes fetched per cycle" },
+		{ "queue", &s->c.queue, 1, 1024, "instructions between fetch and dispatch" },
+		{ "front", &s->c.front, 1, 64, "cycles from fetch to dispatch" },
+		{ "bubble", &s->c.bubble, 0, 64,
+		  "cycles lost to a taken branch found by the decoder" },
+		{ "width", &s->c.width, 1, 64, "micro-ops dispatched and committed per cycle" },
+		{ "rob", &s->c.rob, 8, 4096, "micro-ops in the reorder buffer" },
+		{ "iq", &s->c.iq, 8, 1024, "entries of the scheduler" },
+		{ "lq", &s->c.lq, 4, 1024, "entries of the load queue" },
+		{ "sq", &s->c.sq, 4, 1024, "entries of the store queue" },
+		{ "mshr", &s->c.mshr, 1, 1024, "lines on their way" },
+		{ "gap", &s->c.gap, 0, 1000, "cycles between lines from memory" },
+		{ "forward", &s->c.forward, 1, 100, "cycles of store-to-load forwarding" },
+		{ "alu", &s->c.alu, 1, 8, "integer ports" },
+		{ "vec", &s->c.vec, 1, 8, "vector ports" },
+		{ "loads", &s->c.loads, 1, 4, "load ports" },
+		{ "stores", &s->c.stores, 1, 4, "store ports" },
+	};
+	uint64_t x;
+
+	*known = true;
+	for (size_t k = 0; k < NR(keys); k++)
+		if (!strcmp(keys[k].name, it->name)) {
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", keys[k].about,
+					keys[k].lo, keys[k].hi, &x, err))
+				return PM_ERR;
+			*keys[k].to = x;
+			return PM_OK;
+		}
+	if (!strcmp(it->name, "lat")) {
+		static const char *const what[] = { "L1 latency", "L2 latency", "L3 latency",
+			"memory latency" };
+
+		if (it->n != 4)
+			return pm_conf_fail(c, it, err,
+					    "expected four numbers: lat=L1,L2,L3,MEMORY");
+		for (int i = 0; i < 4; i++) {
+			if (pm_conf_u64(c, it, it->field[i].key, what[i], 1, 10000, &x, err))
+				return PM_ERR;
+			s->c.lat[i] = x;
+			if (i && x < s->c.lat[i - 1])
+				return pm_conf_fail(c, it, err, "%s: less than the %s", what[i],
+						    what[i - 1]);
+		}
+		return PM_OK;
+	}
+	*known = false;
+	return PM_OK;
+}
+
+static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches,
+			    struct pm_err *err)
+{
+	static const char *const presets[] = { "big", "mid", "small", NULL };
+	static const struct pm_core_conf *const preset[] = { &pm_core_big, &pm_core_mid,
+		&pm_core_small };
+
+	s->c = pm_core_mid;
+	s->top = 20;
+	s->bp = &pm_bp_tagescl;
+	for (size_t i = 0; i < c->n; i++)
+		if (!strcmp(c->item[i].name, "preset")) {
+			int w = c->item[i].n ? pm_conf_word(c->item[i].field[0].key, presets) : -1;
+
+			if (w < 0)
+				return pm_conf_unknown(c, c->item + i, err,
+						       c->item[i].n ? c->item[i].field[0].key : "",
+						       "is unknown", "big, mid, small");
+			s->c = *preset[w];
+		}
+	for (size_t i = 0; i < c->n; i++) {
+		const struct pm_conf_item *it = c->item + i;
+		bool known;
+
+		if (!strcmp(it->name, "preset"))
+			continue;
+		if (!strcmp(it->name, "byinsn") || !strcmp(it->name, "topdown")) {
+			if (it->n)
+				return pm_conf_fail(c, it, err, "stands alone, without a value");
+			s->topdown |= it->name[0] == 't';
+			s->by = s->by ? s->by : pm_alloc(sizeof *s->by);
+			continue;
+		}
+		if (!strcmp(it->name, "top")) {
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "",
+					"instructions listed", 1, 1000000, &s->top, err))
+				return PM_ERR;
+			continue;
+		}
+		if (it->name[0] == 'l' && it->name[1] >= '1' && it->name[1] <= '9') {
+			pm_conf_put(it, caches);
+			continue;
+		}
+		if (!strcmp(it->name, "bpred")) {
+			s->bp = it->n ? pm_bp_find(it->field[0].key) : NULL;
+			s->bp_args = (struct pm_bp_args){ .n = 0 };
+			if (!s->bp || s->bp->mask != PM_BR_COND)
+				return pm_conf_fail(c, it, err,
+						    "expected a predictor of conditional branches, "
+						    "as in bpred=gshare,14 or bpred=tagescl");
+			for (size_t k = 1; k < it->n; k++) {
+				if (k > 2 || !s->bp->args[k - 1])
+					return pm_conf_fail(c, it, err,
+							    "'%s' is one number too many",
+							    it->field[k].key);
+				if (pm_conf_u64(c, it, it->field[k].key, s->bp->args[k - 1],
+						s->bp->lo[k - 1], s->bp->hi[k - 1],
+						s->bp_args.v + k - 1, err))
+					return PM_ERR;
+				s->bp_args.n++;
+			}
+			continue;
+		}
+		if (numbers(c, it, s, &known, err))
+			return PM_ERR;
+		if (!known)
+			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
+					"preset, fetch, bytes, queue, front, bubble, width, "
+					"rob, iq, lq, sq, mshr, gap, forward, alu, vec, "
+					"loads, stores, lat, bpred, byinsn, topdown, top, "
+					"l1i, l1d, l2...");
+	}
+	return PM_OK;
+}
+
+enum pm_status core_configure(struct core_sink *s, const char *config, struct pm_err *err)
+{
+	struct pm_buf caches = { 0 };
+	struct pm_conf c;
+	enum pm_status st = pm_conf_parse(&c, "core", config, err);
+
+	if (!st)
+		st = parse(s, &c, &caches, err);
+	pm_conf_release(&c);
+	if (!caches.n)
+		pm_buf_printf(&caches, "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch="
+				       "stride,degree=2;"
+				       "l2=1m,8way,64,prefetch=stream,degree=4;l3=32m,16way,64");
+	pm_buf_add(&caches, "", 1);
+	if (!st)
+		st = pm_cache_conf_parse(&s->cache_conf, "core", (const char *)caches.p, err);
+	pm_buf_release(&caches);
+	if (!st && s->cache_conf.level[s->cache_conf.n - 1].depth > 3)
+		st = pm_fail_request(err, "core: at most three levels of caches");
+	return st;
+}
