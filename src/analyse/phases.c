@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/conf.h"
+#include "analyse/loops.h"
 #include "analyse/names.h"
 #include "analyse/phases.h"
 
@@ -213,7 +214,11 @@ struct phases_sink {
 						 * next instruction */
 	double (*point)[D];
 	uint64_t *weight;
-	size_t n, cap_point, cap_weight;
+	struct pm_phase_place *place;		/* of each interval, and of the next one */
+	size_t n, cap_point, cap_weight, cap_place;
+	uint64_t seen;				/* instructions so far */
+	struct pm_loops *loops;			/* intervals begin where loops are entered; NULL:
+						 * they do not */
 	char *path;
 	FILE *bbv;
 };
@@ -231,6 +236,8 @@ static void destroy(void *self)
 	free(s->used);
 	free(s->point);
 	free(s->weight);
+	free(s->place);
+	pm_loops_free(s->loops);
 	free(s->path);
 	free(s);
 }
@@ -248,12 +255,14 @@ static enum pm_status parse(struct phases_sink *s, struct pm_conf *c, struct pm_
 		} else if (!strcmp(it->name, "k")) {
 			if (pm_conf_u64(c, it, v, "clusters at most", 1, 100, &s->max_k, err))
 				return PM_ERR;
+		} else if (!strcmp(it->name, "loops") && !it->n) {
+			s->loops = s->loops ? s->loops : pm_loops_new();
 		} else if (!strcmp(it->name, "bbv") && *v) {
 			free(s->path);
 			s->path = pm_strdup(v);
 		} else {
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
-					"interval=N, k=N, bbv=FILE");
+					"interval=N, k=N, loops, bbv=FILE");
 		}
 	}
 	if (!s->path)
@@ -299,7 +308,14 @@ static void add(struct phases_sink *s, uint32_t id, uint64_t insns)
 	s->count[id] += insns;
 }
 
-static void end_interval(struct phases_sink *s)
+static void begin_interval(struct phases_sink *s, uint64_t pc, uint64_t count)
+{
+	pm_grow(s->place, s->n, s->cap_place);
+	s->place[s->n] = (struct pm_phase_place){ s->seen, pc, count };
+}
+
+/* The next one begins at the @count-th entry of the loop at @pc; 0: at no loop. */
+static void end_interval(struct phases_sink *s, uint64_t pc, uint64_t count)
 {
 	double *p;
 
@@ -307,6 +323,8 @@ static void end_interval(struct phases_sink *s)
 	s->in_block = 0;
 	if (!s->insns)
 		return;
+	if (!s->n)
+		s->place = pm_alloc((s->cap_place = 16) * sizeof *s->place);
 	pm_grow(s->point, s->n, s->cap_point);
 	pm_grow(s->weight, s->n, s->cap_weight);
 	p = s->point[s->n];
@@ -317,6 +335,8 @@ static void end_interval(struct phases_sink *s)
 		uint32_t id = s->used[i];
 		double part = (double)s->count[id] / s->insns;
 
+		if (!s->count[id])	/* taken away again */
+			continue;
 		if (s->bbv)
 			fprintf(s->bbv, ":%" PRIu32 ":%" PRIu64 " ", id, s->count[id]);
 		for (int d = 0; d < D; d++)
@@ -330,12 +350,46 @@ static void end_interval(struct phases_sink *s)
 	s->nused = 0;
 	s->weight[s->n++] = s->insns;
 	s->insns = 0;
+	begin_interval(s, pc, count);
+}
+
+/* ---- intervals of whole loops --------------------------------------------------------------- */
+
+static void loop_block(void *ctx, uint32_t thread, uint64_t pc, uint64_t insns, bool undo)
+{
+	struct phases_sink *s = ctx;
+	bool fresh;
+	uint64_t *id = pm_map_put(&s->block, pc ^ (uint64_t)thread << 48, &fresh), n = insns;
+
+	if (fresh)
+		*id = s->block.n;
+	if (!undo) {
+		add(s, (uint32_t)*id, n);
+		s->insns += n;
+	} else if (*id < s->cap_count) {	/* the interval may have begun meanwhile */
+		n = n < s->count[*id] ? n : s->count[*id];
+		s->count[*id] -= n;
+		s->insns -= n;
+	}
+}
+
+static void loop_entry(void *ctx, uint64_t pc, uint64_t count)
+{
+	struct phases_sink *s = ctx;
+
+	if (s->insns >= s->interval)
+		end_interval(s, pc, count);
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct phases_sink *s = self;
+	const struct pm_loops_to to = { loop_block, loop_entry, s };
 
+	if (s->loops) {
+		pm_loops_batch(s->loops, b, &to, &s->seen);
+		return PM_OK;
+	}
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
 		if (e->kind == PM_EV_BRANCH) {
 			s->next_pc = UINT64_MAX;	/* whatever comes begins a block */
@@ -344,7 +398,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		if (e->kind != PM_EV_INSN)
 			continue;
 		if (s->insns == s->interval)
-			end_interval(s);
+			end_interval(s, 0, 0);
 		if (e->addr != s->next_pc) {
 			bool fresh;
 			uint64_t *id;
@@ -358,6 +412,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		}
 		s->in_block++;
 		s->insns++;
+		s->seen++;
 		s->next_pc = e->addr + e->size;
 	}
 	return PM_OK;
@@ -367,8 +422,11 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 {
 	struct phases_sink *s = self;
 	struct pm_clusters c;
+	const struct pm_loops_to to = { loop_block, loop_entry, s };
 
-	end_interval(s);
+	if (s->loops)
+		pm_loops_flush(s->loops, &to);
+	end_interval(s, 0, 0);
 	if (s->bbv && (fflush(s->bbv) || ferror(s->bbv)))
 		return pm_fail_errno(err, "phases: bbv=%s", s->path);
 	if (!r)
@@ -385,7 +443,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		pm_result_u64(r, "cluster", j, NULL);
 		pm_result_f64(r, "weight", c.share[j], "share of instructions");
 		pm_result_u64(r, "interval", c.best[j], "number from 0");
-		pm_result_u64(r, "first_instruction", c.best[j] * s->interval,
+		pm_result_u64(r, "first_instruction", s->place[c.best[j]].first,
 			      "instructions before it");
 		pm_result_end(r);
 	}
@@ -411,7 +469,7 @@ struct pm_phases pm_phases_found(const void *self)
 	const struct phases_sink *s = self;
 
 	return (struct pm_phases){ s->interval, s->n, (unsigned)s->max_k,
-				   (const double (*)[D])s->point, s->weight };
+				   (const double (*)[D])s->point, s->weight, s->place, s->seen };
 }
 
 const struct pm_sink_ops pm_sim_phases = {

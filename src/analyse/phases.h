@@ -10,7 +10,11 @@
  *
  * A block begins behind a control transfer or where control does not come from the instruction
  * before. Configuration: interval=N (1000000), k=N (10), bbv=FILE (vectors in SimPoint's
- * format). */
+ * format), loops.
+ *
+ * With `loops` an interval ends at the first entry of a loop behind which @interval instructions
+ * have been executed that do not wait (loops.h), by all threads together, and a block is one of a
+ * thread: a vector has a part for each. Intervals weigh as many instructions as do not wait. */
 #ifndef PM_ANALYSE_PHASES_H
 #define PM_ANALYSE_PHASES_H
 
@@ -32,13 +36,19 @@ void pm_clusters_release(struct pm_clusters *c);
 
 extern const struct pm_sink_ops pm_sim_phases;
 
+/* Where an interval begins: so many instructions of all threads before it; with `loops`, the
+ * count-th entry of the loop at pc (count 0: the trace's beginning). */
+struct pm_phase_place { uint64_t first, pc, count; };
+
 /* What the sink @self has found, after its finish(); lent until it is destroyed. */
 struct pm_phases {
 	uint64_t interval;
 	size_t n;			/* intervals; the last one may be shorter */
 	unsigned max_k;
 	const double (*point)[PM_PHASE_DIMS];
-	const uint64_t *weight;		/* instructions of each */
+	const uint64_t *weight;		/* instructions of each; with `loops` those that work */
+	const struct pm_phase_place *place;	/* where each begins */
+	uint64_t insns;			/* of the whole trace */
 };
 struct pm_phases pm_phases_found(const void *self);
 

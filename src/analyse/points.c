@@ -19,13 +19,15 @@ static int by_interval(const void *a, const void *b)
 static void add(struct pm_points *to, const struct pm_phases *found, size_t *cap, unsigned phase,
 		size_t interval, bool representative, uint64_t warmup)
 {
-	const uint64_t first = interval * found->interval;
+	const struct pm_phase_place *at = found->place + interval;
+	const uint64_t end = interval + 1 < found->n ? at[1].first : found->insns;
 
 	pm_grow(to->v, to->n, *cap);
 	to->v[to->n++] = (struct pm_point_of_phase){
 		.phase = phase, .representative = representative, .interval = interval,
-		.first = first, .insns = found->weight[interval],
-		.warmup = warmup < first ? warmup : first,
+		.first = at->first, .insns = end - at->first, .work = found->weight[interval],
+		.warmup = warmup < at->first ? warmup : at->first,
+		.pc = at->pc, .count = at->count,
 	};
 }
 
@@ -57,13 +59,13 @@ void pm_points_choose(const struct pm_phases *found, unsigned each, uint64_t war
 	unsigned *of_phase;
 	size_t cap = 0;
 
-	*to = (struct pm_points){ .interval = found->interval, .intervals = found->n,
-				  .phases = c.k };
+	*to = (struct pm_points){ .insns = found->insns, .interval = found->interval,
+				  .intervals = found->n, .phases = c.k };
 	to->share = pm_alloc((c.k + 1) * sizeof *to->share);
 	to->members = pm_alloc((c.k + 1) * sizeof *to->members);
 	of_phase = pm_alloc((c.k + 1) * sizeof *of_phase);
 	for (size_t i = 0; i < found->n; i++) {
-		to->insns += found->weight[i];
+		to->work += found->weight[i];
 		to->members[c.of[i]]++;
 	}
 	for (unsigned k = 0; k < c.k; k++) {
@@ -102,6 +104,7 @@ void pm_points_put(const struct pm_points *p, struct pm_result *to)
 	char name[32];
 
 	pm_result_u64(to, "instructions", p->insns, "instructions");
+	pm_result_u64(to, "work", p->work, "instructions that do not wait");
 	pm_result_u64(to, "interval", p->interval, "instructions");
 	pm_result_u64(to, "intervals", p->intervals, "intervals");
 	pm_result_begin_list(to, "phases");
@@ -123,7 +126,12 @@ void pm_points_put(const struct pm_points *p, struct pm_result *to)
 		pm_result_u64(to, "interval", v->interval, "number from 0");
 		pm_result_u64(to, "first", v->first, "instructions before it");
 		pm_result_u64(to, "instructions", v->insns, "instructions");
+		pm_result_u64(to, "work", v->work, "instructions");
 		pm_result_u64(to, "warmup", v->warmup, "instructions before it in its file");
+		if (v->count) {
+			pm_result_hex(to, "loop", v->pc);
+			pm_result_u64(to, "entry", v->count, "number from 1");
+		}
 		pm_result_bool(to, "representative", v->representative);
 		pm_result_str(to, "file", pm_point_file(p, i, name));
 		pm_result_end(to);
@@ -187,10 +195,11 @@ static enum pm_status get_point(const struct pm_result_node *n, const struct pm_
 	    get_u64(n, "interval", MOST_INSNS, &to->interval, err) != PM_OK ||
 	    get_u64(n, "first", MOST_INSNS, &to->first, err) != PM_OK ||
 	    get_u64(n, "instructions", MOST_INSNS, &to->insns, err) != PM_OK ||
+	    get_u64(n, "work", p->insns, &to->work, err) != PM_OK ||
 	    get_u64(n, "warmup", to->first, &to->warmup, err) != PM_OK)
 		return PM_ERR;
 	to->phase = (unsigned)phase;
-	return to->insns ? PM_OK : pm_fail_file(err, "a point of no instructions");
+	return to->work ? PM_OK : pm_fail_file(err, "a point of no work");
 }
 
 enum pm_status pm_points_get(const struct pm_result_node *root, struct pm_points *to,
@@ -201,6 +210,7 @@ enum pm_status pm_points_get(const struct pm_result_node *root, struct pm_points
 
 	*to = (struct pm_points){ 0 };
 	if (get_u64(root, "instructions", MOST_INSNS, &to->insns, err) != PM_OK ||
+	    get_u64(root, "work", to->insns, &to->work, err) != PM_OK ||
 	    get_u64(root, "interval", MOST_INSNS, &to->interval, err) != PM_OK ||
 	    get_u64(root, "intervals", MOST_INSNS, &to->intervals, err) != PM_OK ||
 	    get_phases(pm_result_find(root, "phases"), to, err) != PM_OK)
@@ -223,33 +233,55 @@ fail:
 
 /* ---- the whole from its parts --------------------------------------------------------------- */
 
-struct pm_estimate pm_points_estimate(const struct pm_points *p, const double *rate,
+struct phase_sum { double value, work; struct pm_moments off; };
+
+/* How far @s, of a phase with @members intervals and @share of all work, may be off: the variance of
+ * its rate, weighted. Negative: not known. */
+static double part_of_variance(const struct phase_sum *s, uint64_t points, uint64_t members,
+			       double share)
+{
+	const double left = members > points ? 1 - (double)points / (double)members : 0;
+
+	if (!(left > 0) || !points)
+		return 0;
+	return points < 2 ? -1 : share * share * pm_moments_variance(&s->off) /
+				 (double)points * left;
+}
+
+struct pm_estimate pm_points_estimate(const struct pm_points *p, const double *value,
 				      double confidence)
 {
-	struct pm_moments *m = pm_alloc((p->phases + 1) * sizeof *m);
+	struct phase_sum *s = pm_alloc((p->phases + 1) * sizeof *s);
+	uint64_t *n = pm_alloc((p->phases + 1) * sizeof *n);
 	struct pm_estimate e = { .bound = true };
 	double variance = 0, parts = 0;
 
-	for (size_t i = 0; i < p->n; i++)
-		pm_moments_add(m + p->v[i].phase, rate[i]);
-	for (unsigned k = 0; k < p->phases; k++) {
-		const double left = p->members[k] > m[k].n ?
-			1 - (double)m[k].n / (double)p->members[k] : 0;
-		double part;
+	for (size_t i = 0; i < p->n; i++) {
+		s[p->v[i].phase].value += value[i];
+		s[p->v[i].phase].work += (double)p->v[i].work;
+		n[p->v[i].phase]++;
+	}
+	for (size_t i = 0; i < p->n; i++) {	/* of a ratio: what each point differs from it */
+		struct phase_sum *of = s + p->v[i].phase;
 
-		e.mean += p->share[k] * m[k].mean;
-		if (!(left > 0) || !m[k].n)
+		pm_moments_add(&of->off, (value[i] - of->value / of->work * (double)p->v[i].work) *
+					 (double)n[p->v[i].phase] / of->work);
+	}
+	for (unsigned k = 0; k < p->phases; k++) {
+		const double part = part_of_variance(s + k, n[k], p->members[k], p->share[k]);
+
+		e.mean += s[k].work > 0 ? p->share[k] * s[k].value / s[k].work : 0;
+		e.bound = e.bound && part >= 0;
+		if (!(part > 0))
 			continue;
-		e.bound = e.bound && m[k].n > 1;
-		part = p->share[k] * p->share[k] * pm_moments_variance(m + k) / (double)m[k].n *
-			left;
 		variance += part;
-		if (m[k].n > 1)			/* F. Satterthwaite's degrees of freedom */
-			parts += part * part / (double)(m[k].n - 1);
+		parts += part * part / (double)(n[k] - 1);	/* F. Satterthwaite's degrees of
+								 * freedom */
 	}
 	if (e.bound && variance > 0)
 		e.half = sqrt(variance) *
 			 pm_student_quantile((1 + confidence) / 2, variance * variance / parts);
-	free(m);
+	free(s);
+	free(n);
 	return e;
 }

@@ -3,8 +3,8 @@
  * for the whole from what is counted in them
  *
  * From each phase (phases.h) come its representative and, by chance, as many others as there are to
- * be. The whole is estimated as stratified sampling does: a phase's rate is the mean of its
- * points', and it weighs as much as its share of the instructions. How far that may be off follows
+ * be. The whole is estimated as stratified sampling does: a phase's rate is that of its points
+ * together, and it weighs as much as its share of the work. How far that may be off follows
  * from how much the points of a phase differ (E. Perelman and others, "Picking statistically valid
  * and early simulation points", PACT 2003). A phase with more intervals than points and only one
  * of these has no known variance: then there is no bound. */
@@ -20,6 +20,8 @@ struct pm_point_of_phase {
 	bool representative;
 	uint64_t interval;		/* its number */
 	uint64_t first, insns;		/* instructions before it, and of it */
+	uint64_t work;			/* of it, those that do not wait; without loops all */
+	uint64_t pc, count;		/* the loop entry at which it begins; count 0: none */
 	uint64_t warmup;		/* instructions before it that warm up: as many as there
 					 * are */
 	double weight;			/* of the phase, divided among its points */
@@ -27,6 +29,7 @@ struct pm_point_of_phase {
 
 struct pm_points {
 	uint64_t insns, interval, intervals;
+	uint64_t work;			/* as of a point */
 	unsigned phases;
 	double *share;			/* of each phase, of all instructions */
 	uint64_t *members;		/* intervals of each phase */
@@ -46,9 +49,9 @@ void pm_points_release(struct pm_points *p);
 /* "0007.pug": the file with point @i's slice. */
 const char *pm_point_file(const struct pm_points *p, size_t i, char buf[static 32]);
 
-/* @rate: per instruction, by point. */
+/* @value: counted in each point. The mean is per instruction of work. */
 struct pm_estimate { double mean, half; bool bound; };
-struct pm_estimate pm_points_estimate(const struct pm_points *p, const double *rate,
+struct pm_estimate pm_points_estimate(const struct pm_points *p, const double *value,
 				      double confidence);
 
 #endif

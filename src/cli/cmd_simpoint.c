@@ -75,7 +75,7 @@ static const struct pm_opt_help cut_help = {
 struct cut_opts {
 	const char *out, *from;
 	uint64_t interval, warmup, k, each;
-	bool trace;
+	bool trace, loops;
 };
 
 /* A folder that becomes FOLDER once it is complete. */
@@ -145,8 +145,8 @@ static enum pm_status find_phases(const struct cut_opts *o, const char *path,
 	enum pm_status s;
 	void *self = NULL;
 
-	pm_buf_printf(&spec, "phases:interval=%llu;k=%llu", (unsigned long long)o->interval,
-		      (unsigned long long)o->k);
+	pm_buf_printf(&spec, "phases:interval=%llu;k=%llu%s", (unsigned long long)o->interval,
+		      (unsigned long long)o->k, o->loops ? ";loops" : "");
 	pm_buf_add(&spec, "", 1);
 	err->file = path;
 	s = pm_sink_add(p, (const char *)spec.p, pm_sims, err);
@@ -293,6 +293,8 @@ static int cmd_simpoint_cut(int argc, char **argv)
 		OPT_U64(0, "each", &o.each, "N",
 			"intervals of each phase; from 2 on there is a bound of the error (2)"),
 		OPT_U64(0, "warmup", &o.warmup, "N", "instructions before each interval (10M)"),
+		OPT_FLAG(0, "loops", &o.loops,
+			 "intervals begin at loop entries, and waiting is no work (LoopPoint)"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('o', "output", &o.out, "FOLDER", "is made, and must not be there"),
 		OPT_STR('f', "from", &o.from, "FORMAT", "input format (default: guess)"),

@@ -116,7 +116,7 @@ static enum pm_status simulate_point(const struct run *r, size_t i, struct pm_er
 	pm_buf_printf(&path, "%s/%s", r->dir, pm_point_file(r->p, i, name));
 	pm_buf_add(&path, "", 1);
 	s = simulate((const char *)path.p, r->o->spec, v->warmup + v->insns, all, err);
-	if (!s && v->warmup)
+	if (!s)		/* also of no instructions: what is the same at all times is taken away */
 		s = simulate((const char *)path.p, r->o->spec, v->warmup, &before, err);
 	for (size_t k = 0; !s && k < before.n; k++) {
 		struct counter *c = (struct counter *)counter_at(all, k, before.v[k].path);
@@ -168,18 +168,18 @@ static void *run_points(void *arg)
 static void put_counter(const struct run *r, const struct counter *c, size_t k,
 			struct pm_result *to)
 {
-	double *rate = pm_alloc(r->p->n * sizeof *rate);
+	double *value = pm_alloc(r->p->n * sizeof *value);
 	struct pm_estimate e;
 	bool any = false;
 
 	for (size_t i = 0; i < r->p->n; i++) {
 		const struct counter *v = counter_at(r->got + i, k, c->path);
 
-		rate[i] = v ? (double)v->v / (double)r->p->v[i].insns : 0;
-		any = any || rate[i] > 0;
+		value[i] = v ? (double)v->v : 0;
+		any = any || value[i] > 0;
 	}
-	e = pm_points_estimate(r->p, rate, r->o->confidence);
-	free(rate);
+	e = pm_points_estimate(r->p, value, r->o->confidence);
+	free(value);
 	if (!any)
 		return;
 	pm_result_begin(to, NULL);
@@ -192,7 +192,7 @@ static void put_counter(const struct run *r, const struct counter *c, size_t k,
 		pm_result_null(to, "low");
 		pm_result_null(to, "high");
 	}
-	pm_result_u64(to, "estimate", (uint64_t)(e.mean * (double)r->p->insns + 0.5), c->unit);
+	pm_result_u64(to, "estimate", (uint64_t)(e.mean * (double)r->p->work + 0.5), c->unit);
 	pm_result_end(to);
 }
 

@@ -4,7 +4,8 @@
  * Each point is simulated twice: its warm-up alone, and warm-up and interval together. Simulators
  * are deterministic, so the difference of each counter is the interval's, whatever the simulator.
  * All counters that are whole numbers outside of lists are weighted so (points.h), but
- * numbers of unique things. */
+ * numbers of unique things. What is counted per instruction is so per instruction of work
+ * (loops.h). */
 #ifndef PM_SWEEP_POINTS_RUN_H
 #define PM_SWEEP_POINTS_RUN_H
 

@@ -1,8 +1,8 @@
 # simulation points: cut, simulated, weighted
 $ seq 3000 >in; pugmark run -q --exec -o all.pug -- gzip -kc in >in.gz; pugmark slice -q --count 200000 all.pug gz.pug; pugmark simpoint cut -q --interval 10k --warmup 15k --each 2 -o p --json points.json gz.pug >text; cmp points.json p/points.json; head -3 text; ls p/*.pug | wc -l | awk '{ print ($1 > 1 && $1 <= 20) }'; wc -l <p/simpoints | awk '{ print ($1 > 0) }'; awk '{ s += $1 } END { printf "%.4f\n", s }' p/weights
 > instructions: 200,000 instructions
+> work: 200,000 instructions that do not wait
 > interval: 10,000 instructions
-> intervals: 20 intervals
 > 1
 > 1
 > 1.0000
@@ -25,6 +25,51 @@ $ pugmark simpoint cut -q --interval 20k --warmup 20k -o q -- sh prog.sh >/dev/n
 > ran
 > ran
 >- points.json simpoints weights 
+# loops: regions of a threaded program begin at loop entries, and who waits does not work
+$ cat >spin.c <<'X'
++ #include <pthread.h>
++ #include <stdatomic.h>
++ #include <stdlib.h>
++ #include <unistd.h>
++ static atomic_int flag;
++ static volatile double sum[2];
++ static void *work(void *arg)
++ {
++ 	long me = (long)arg;
++ 	double x = 0;
++ 	for (int r = 0; r < 200; r++) {
++ 		for (int i = 0; i < 300; i++)
++ 			x += i * 0.5 + r;
++ 		sum[me] = x;
++ 	}
++ 	if (me) {
++ 		usleep(atoi(getenv("WAIT")));
++ 		flag = 1;
++ 	} else {
++ 		while (!flag)
++ 			__builtin_ia32_pause();
++ 	}
++ 	for (int i = 0; i < 20000; i++)
++ 		sum[me] += i;
++ 	return NULL;
++ }
++ int main(void)
++ {
++ 	pthread_t t[2];
++ 	for (long i = 0; i < 2; i++)
++ 		pthread_create(t + i, NULL, work, (void *)i);
++ 	for (int i = 0; i < 2; i++)
++ 		pthread_join(t[i], NULL);
++ 	return 0;
++ }
++ X
+$ gcc -O1 -pthread -o spin spin.c && for w in 1 60000; do WAIT=$w pugmark run -q --exec -o spin.$w.pug -- ./spin; pugmark simpoint cut -q --loops --interval 50k --warmup 50k -k 4 -o loops.$w spin.$w.pug | awk -F'[: ]+' '$1 == "work" { gsub(",", ""); print $2 }'; done >work; awk 'NR == 1 { a = $1 } END { d = $1 / a - 1; print NR, (a > 1300000 && a < 1500000), (d * d < 1e-6) }' work
+> 2 1 1
+# entries, counted in the trace's text
+$ tr -d ' ",' <loops.1/points.json | awk -F: '$1 == "first" { f = $2 } $1 == "loop" { l = $2 } $1 == "entry" { print f, l, $2 }' >want; wc -l <want | awk '{ print ($1 > 3) }'; pugmark dump spin.1.pug | awk 'NR == FNR { at[$1] = 1; next } $2 == "insn" { c[$3]++; if (n in at) print n, $3, c[$3]; n++ }' want - | cmp - want
+> 1
+$ pugmark simpoint cut -q --loops --interval 20k --warmup 1g --each 1000 -o wl spin.1.pug >/dev/null; pugmark sim -q -s core --csv s.csv spin.1.pug >/dev/null; pugmark simpoint sim -q -s core --json s.json wl >/dev/null; grep -A4 '"core.cycles"' s.json | sed -n 's/.*"estimate": //p' | awk -v w="$(awk -F, '$1 == "core.cycles" { print $2 }' s.csv)" '{ d = $1 / w - 1; print (d * d < 1e-6) }'
+> 1
 # one interval of each phase: no bound
 $ pugmark simpoint cut -q --interval 10k --each 1 -k 2 -o one gz.pug >/dev/null; pugmark simpoint sim -s core --json - one | grep -c '"low": null' | awk '{ print ($1 > 3) }'
 > 1

@@ -24,18 +24,18 @@ static bool get(const char *text, size_t n, struct pm_points *p)
 
 static void look(const struct pm_points *p)
 {
-	double *rate = pm_alloc(p->n * sizeof *rate);
+	double *value = pm_alloc(p->n * sizeof *value);
 	struct pm_estimate e;
 
 	for (size_t i = 0; i < p->n; i++) {
-		if (p->v[i].phase >= p->phases || p->v[i].warmup > p->v[i].first || !p->v[i].insns)
+		if (p->v[i].phase >= p->phases || p->v[i].warmup > p->v[i].first || !p->v[i].work)
 			abort();
-		rate[i] = (double)i;
+		value[i] = (double)i;
 	}
-	e = pm_points_estimate(p, rate, 0.95);
+	e = pm_points_estimate(p, value, 0.95);
 	if (!(e.half >= 0))
 		abort();
-	free(rate);
+	free(value);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
