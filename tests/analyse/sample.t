@@ -27,7 +27,7 @@ $ pugmark slice -q --from 5 --count 100000 gz.pug other.pug; pugmark sample --mo
 ! pugmark: st:0x38: the checksum of the intervals is wrong
 ! pugmark: no/st: cannot create: No such file or directory
 ? 1
-$ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugmark sample --error x gz.pug; pugmark sample --core rob=1 gz.pug; pugmark sample --period 5000 gz.pug; pugmark slice -q --count 1000 gz.pug few.pug; pugmark sample few.pug; pugmark sample $TESTS/data/formats/din.din; pugmark sample - <gz.pug; pugmark run -q --branch -o br.pug -- true; pugmark sample br.pug
+$ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugmark sample --error x gz.pug; pugmark sample --core rob=1 gz.pug; pugmark sample --period 5000 gz.pug; pugmark slice -q --count 1000 gz.pug few.pug; pugmark sample few.pug; cp $TESTS/data/formats/din.din .; pugmark sample din.din; pugmark sample - <gz.pug; pugmark run -q --branch -o br.pug -- true; pugmark sample br.pug
 ! pugmark: missing FILE (see `pugmark sample --help`)
 ! pugmark: none.pug: cannot open: No such file or directory
 ! pugmark: --most expects 0.0001 to 100 percent, as in 1%, not '0' (see `pugmark sample --help`)
@@ -35,7 +35,7 @@ $ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugma
 ! pugmark: core: rob: micro-ops in the reorder buffer: 1 is outside 8..4096
 ! pugmark: a period of 5000 instructions has more than 1 % of them in time: the least is 300000
 ! pugmark: few.pug: 1000 instructions are too short for samples: two periods of 300000 are the least
-! pugmark: /work/wt/samples/tests/data/formats/din.din: only .pug files can be read in parts; `pugmark convert` makes a .pug of it
+! pugmark: din.din: only .pug files can be read in parts; `pugmark convert` makes a .pug of it
 ! pugmark: -: it can be read only once; `pugmark convert` makes a .pug of it
 ! pugmark: br.pug: pug traces hold no data addresses; samples of a core need them (`pugmark run --exec` traces them)
 ? 1
