@@ -19,7 +19,7 @@ static const struct pm_opt_help help = {
 	"every trace,\n"
 	"profile and report. The processes that it starts are recorded, too. Where one does what "
 	"cannot be recorded\n"
-	"yet, such as starting a thread, a line says so, its recording ends there, and it goes on.",
+	"yet, such as sharing memory, a line says so, its recording ends there, and it goes on.",
 	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
 	"  pugmark replay gz.pugrec                 what it executed\n"
 	"  pugmark record --portable -o x.pugrec -- ./prog    for another machine\n\n"

@@ -1,8 +1,21 @@
 # What cannot be recorded is said, the program goes on, and what is there replays.
-$ pugmark record -o r.pugrec -- "$PROGRAMS/threads" 2>&1 | sed 's/process [0-9]*/process N/' | grep -c 'the recording ends here: process N starts a thread, and threads cannot be recorded yet'
-> 1
-$ pugmark replay -q --no-output r.pugrec
-! pugmark: the recording ends here: the program starts a thread, and threads cannot be recorded yet
+# A process that has its parent's memory, and is no thread of it.
+$ cat > v.c <<'end'
++ #define _GNU_SOURCE
++ #include <sched.h>
++ #include <stdio.h>
++ #include <sys/wait.h>
++ static char stack[65536];
++ static int child(void *arg) { *(int *)arg = 7; return 0; }
++ int main(void) { int n = 0; puts("begin"); fflush(stdout); clone(child, stack + sizeof stack, CLONE_VM | 17, &n); wait(0); printf("%d\n", n); return 0; }
++ end
+$ gcc -o v v.c && pugmark record -o r.pugrec -- ./v 2>&1 | sed 's/process [0-9]*/process N/'
+> begin
+> pugmark: the recording ends here: process N shares memory with a child
+> 7
+$ pugmark replay -q r.pugrec
+> begin
+! pugmark: the recording ends here: the program shares memory with a child
 # Memory that a child would share.
 $ cat > m.c <<'end'
 + #include <stdio.h>

@@ -98,7 +98,8 @@ struct proc *proc_new(struct session *s, bool i386, uint32_t *bi)
 		s->proc[s->nproc++] = pm_alloc(sizeof *p);
 	}
 	p = s->proc[index];
-	*p = (struct proc){ .pidfd = -1, .status = -1, .signal = -1, .mm = p };
+	*p = (struct proc){ .pidfd = -1, .status = -1, .signal = -1, .mm = p,
+			    .log.block = *bi };
 	thread_new(p, *bi);
 	return p;
 }
@@ -206,6 +207,8 @@ void proc_finish(struct session *s, struct proc *p)
 	gather_process(s, p);
 	if (p->mm == p)
 		leave_space(s, p);
+	if (s->block_used[p->log.block] == BLOCK_KEPT)
+		s->block_used[p->log.block] = BLOCK_OVER;
 	p->user.space = NULL;
 	free(p->thread);
 	p->thread = NULL;

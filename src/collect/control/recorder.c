@@ -287,9 +287,9 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
-static void drain(struct session *s, struct proc *p, uint32_t block)
+static void drain(struct session *s, struct proc *p)
 {
-	const struct rt_block *b = session_block(s, block);
+	const struct rt_block *b = session_block(s, p->log.block);
 	const uint64_t at = __atomic_load_n(&b->log_at, __ATOMIC_ACQUIRE);
 
 	if (p->log.over || at > RT_LOG_SIZE || at <= p->log.drained)
@@ -302,18 +302,23 @@ static void drain(struct session *s, struct proc *p, uint32_t block)
 #define PATIENCE 2.0	/* seconds that a signal may wait for a place where it can be given */
 
 /* A program may wait for a signal that waits for a call or a safepoint. */
-static void hurry(struct proc *p, const struct rt_block *b)
+static void hurry(struct session *s, struct proc *p)
 {
+	const uint64_t nlogged = session_block(s, p->log.block)->nlogged;
 	siginfo_t info = { .si_signo = SIGTRAP, .si_code = SI_QUEUE };
+	const struct thread *t = NULL;
 
-	if (!b->deferred || b->nlogged != p->log.nlogged || p->log.since <= 0) {
-		p->log.nlogged = b->nlogged;
+	for (size_t i = 0; i < p->nthread && !t; i++)
+		if (p->thread[i].live && session_block(s, p->thread[i].block)->deferred)
+			t = &p->thread[i];
+	if (!t || nlogged != p->log.nlogged || p->log.since <= 0) {
+		p->log.nlogged = nlogged;
 		p->log.since = pm_now();
 	} else if (pm_now() > p->log.since + PATIENCE) {
 		p->log.since = pm_now();
 		info.si_pid = getpid();
 		info.si_int = RT_LOG_GIVE_UP;
-		syscall(SYS_rt_tgsigqueueinfo, p->pid, p->pid, SIGTRAP, &info);
+		syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);
 	}
 }
 
@@ -324,8 +329,8 @@ void record_drain_all(struct session *s)
 
 		if (!p->stream || p->gone || p->log.over || !p->nthread || !p->pid)
 			continue;
-		drain(s, p, p->thread[0].block);
-		hurry(p, session_block(s, p->thread[0].block));
+		drain(s, p);
+		hurry(s, p);
 	}
 }
 
@@ -345,7 +350,7 @@ void record_over(struct session *s, struct proc *p)
 	if (lost && !p->log.over)
 		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is "
 			"not in the recording", p->pid);
-	drain(s, p, p->thread[0].block);
+	drain(s, p);
 	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED,
 		  0);
 }
@@ -363,10 +368,10 @@ uint32_t record_child(struct session *s, struct proc *p, struct proc *child)
 	return child->stream;
 }
 
-void record_full(struct session *s, struct proc *p, uint32_t block)
+void record_full(struct session *s, struct proc *p)
 {
-	drain(s, p, block);
-	session_block(s, block)->log_at = 0;
+	drain(s, p);
+	session_block(s, p->log.block)->log_at = 0;
 	p->log.drained = 0;
 }
 
@@ -386,13 +391,12 @@ uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64
 	return number;
 }
 
-void record_stop(struct session *s, struct proc *p, uint32_t block, uint64_t why,
-		 uint64_t more)
+void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more)
 {
 	const struct rec_ended e = { .why = REC_STOPPED, .more = why << 32 | (uint32_t)more };
 	char what[160];
 
-	drain(s, p, block);
+	drain(s, p);
 	write_end(s, p, e.why, e.more);
 	rec_end_text(&e, what, sizeof what);
 	pm_warn(&s->spaces.warn, "the recording ends here: process %u %s", p->pid, what);

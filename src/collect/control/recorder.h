@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* recorder.h - a session that records what it runs, or that runs a recording again
  *
- * Recorded: each process with one thread is a stream. Its runtime logs (runtime/to_log.c), and here
+ * Recorded: each process is a stream. Its runtime logs (runtime/to_log.c), and here
  * what is logged goes into the recording, with what the program began with and the files that it
  * maps.
  * Replayed: the process executes the runtime alone, which maps what the program began with
@@ -28,18 +28,17 @@ void record_drain_all(struct session *s);
 void record_over(struct session *s, struct proc *p);	/* @p has ended */
 /* @p is about to make a process, @child: 1 + its stream; 0: it will not be recorded. */
 uint32_t record_child(struct session *s, struct proc *p, struct proc *child);
-void record_full(struct session *s, struct proc *p, uint32_t block);	/* its log is */
+void record_full(struct session *s, struct proc *p);	/* its log is */
 /* 1 + the number of file @link, of which [off, off + n) is mapped; 0: it cannot be recorded. */
 uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64_t n);
 /* From here on nothing is recorded; @why: enum rt_log_end. */
-void record_stop(struct session *s, struct proc *p, uint32_t block, uint64_t why,
-		 uint64_t more);
+void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more);
 enum pm_status record_close(struct session *s, struct pm_err *err);
 
 /* ---- replaying.c ---------------------------------------------------------------------------- */
 enum pm_status replay_launch(struct session *s, struct pm_err *err);
 /* More of the log of @p: bytes. *execs: behind them another program is executed. */
-size_t replay_more(struct session *s, struct proc *p, uint32_t block, uint64_t *execs);
+size_t replay_more(struct session *s, struct proc *p, uint64_t *execs);
 /* @child, a copy of @p, is about to be made again: its stream, its number then. */
 void replay_child(struct session *s, const struct proc *p, struct proc *child, uint64_t stream,
 		  uint64_t pid);
@@ -47,7 +46,7 @@ void replay_child(struct session *s, const struct proc *p, struct proc *child, u
  * struct rt_start is: a descriptor and an offset. */
 uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at);
 /* The program, at @pc, does by system call @call what it has not done when it was recorded. */
-void replay_differs(struct session *s, uint32_t block, uint64_t pc, uint64_t call);
+void replay_differs(struct session *s, const struct proc *p, uint64_t pc, uint64_t call);
 void replay_release(struct session *s);		/* if it was not launched */
 /* The program is over: what is wrong with the replay, or with its recording? Changes @c's status to
  * what was recorded. */

@@ -114,10 +114,10 @@ static void name_files(const struct replayer *y, uint8_t *p, size_t n)
 	}
 }
 
-size_t replay_more(struct session *s, struct proc *p, uint32_t block, uint64_t *execs)
+size_t replay_more(struct session *s, struct proc *p, uint64_t *execs)
 {
 	struct replayer *y = s->replayer;
-	uint8_t *const log = (uint8_t *)session_block(s, block) + RT_LOG;
+	uint8_t *const log = (uint8_t *)session_block(s, p->log.block) + RT_LOG;
 	struct rec_ended e;
 	size_t n;
 
@@ -175,10 +175,10 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at)
 	return next->thread[0].block;
 }
 
-void replay_differs(struct session *s, uint32_t block, uint64_t pc, uint64_t call)
+void replay_differs(struct session *s, const struct proc *p, uint64_t pc, uint64_t call)
 {
 	struct replayer *y = s->replayer;
-	const struct rt_block *b = session_block(s, block);
+	const struct rt_block *b = session_block(s, p->log.block);
 	const uint64_t at = b->log_at;
 	char now[80], then[80] = "nothing";
 	struct rt_event e = { 0 };
@@ -197,6 +197,10 @@ void replay_differs(struct session *s, uint32_t block, uint64_t pc, uint64_t cal
 	else if (e.type == RT_E_SIGNAL)
 		snprintf(then, sizeof then, "signal %u at 0x%llx", e.nr,
 			 (unsigned long long)e.a[0]);
+	else if (e.type == RT_E_SWITCH)
+		snprintf(then, sizeof then, "thread %llu instead of %llu from 0x%llx on",
+			 (unsigned long long)e.a[2], (unsigned long long)e.a[0],
+			 (unsigned long long)e.a[4]);
 	if (!*y->differs)
 		snprintf(y->differs, sizeof y->differs,
 			 "the replay differs from the recording at event %llu: %s (recorded: %s)%s",

@@ -10,9 +10,9 @@ void request_log(struct session *s, struct request *q)
 	if (!q->p->stream)
 		return;
 	if (s->replayer)
-		q->m.r[0] = replay_more(s, q->p, q->block, &q->m.r[1]);
+		q->m.r[0] = replay_more(s, q->p, &q->m.r[1]);
 	else if (s->recorder)
-		record_full(s, q->p, q->block);
+		record_full(s, q->p);
 }
 
 void request_log_file(struct session *s, struct request *q)
@@ -40,7 +40,7 @@ void request_log_end(struct session *s, struct request *q)
 	if (!q->p->stream)
 		return;
 	if (s->replayer)
-		replay_differs(s, q->block, q->m.a[1], q->m.a[2]);
+		replay_differs(s, q->p, q->m.a[1], q->m.a[2]);
 	else if (s->recorder)
-		record_stop(s, q->p, q->block, q->m.a[0], q->m.a[1]);
+		record_stop(s, q->p, q->m.a[0], q->m.a[1]);
 }

@@ -35,8 +35,7 @@ static void show_names(struct session *s, const struct request *q)
 
 	b->apart = q->p->apart;
 	__atomic_store_n(&b->seen_pid, proc_name(q->p), __ATOMIC_RELAXED);
-	__atomic_store_n(&b->seen_tid, q->p->recorded_pid ? q->p->recorded_pid : q->t->tid,
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&b->seen_tid, thread_name(q->p, q->t), __ATOMIC_RELAXED);
 }
 
 static void process_begins(struct session *s, const struct request *q)
@@ -72,8 +71,8 @@ void request_hello(struct session *s, struct request *q)
 	if (begins)
 		process_begins(s, q);
 	else if (s->tracer && !first && !q->m.a[5])
-		trace_note(s->tracer, q->block, RT_N_THREAD, (const uint64_t[]){ q->t->tid }, 1,
-			   NULL);
+		trace_note(s->tracer, q->block, RT_N_THREAD,
+			   (const uint64_t[]){ thread_name(p, q->t) }, 1, NULL);
 }
 
 /* ---- a thread or a process is about to be made ----------------------------------------------- */
@@ -118,7 +117,8 @@ void request_block(struct session *s, struct request *q)
 	if (origin == BLK_THREAD) {
 		bi = block_new(s, s->block_proc[q->block] - 1, q->user->space->i386);
 		if (bi)
-			thread_new(q->p, bi);
+			thread_new(q->p, bi)->recorded_tid =
+				s->replayer ? (uint32_t)q->m.a[3] & 0x3fffffff : 0;
 	} else {
 		bi = prepare_child(s, q, origin);
 	}
@@ -232,7 +232,8 @@ void request_exit(struct session *s, struct request *q)
 		trace_over(s->tracer, q->block, 0, 0);
 	/* the block is free once the thread has marked it dead */
 	s->block_proc[q->block] = 0;
-	s->block_used[q->block] = BLOCK_ENDING;
+	s->block_used[q->block] = q->p->stream && q->block == q->p->log.block ? BLOCK_KEPT :
+								      BLOCK_ENDING;
 	if (q->t->tid == q->p->pid)
 		q->p->clean_exit = true;
 }

@@ -60,6 +60,7 @@ struct slots {				/* of a file: see slots.c */
 struct thread {
 	uint32_t block;			/* index of its thread block; 0: none any more */
 	uint32_t tid;
+	uint32_t recorded_tid;		/* of a replay: what it was; 0: this is none */
 	bool live;
 	/* i386: counters as they were when last looked at, and what they have counted until then */
 	uint32_t *seen;
@@ -89,7 +90,8 @@ struct proc {
 	uint64_t targets_lost;
 	uint32_t stream;		/* 1 + its number in a recording; 0: it is in none */
 	uint32_t from;			/* 1 + that of the program that has executed this one */
-	struct proc_log {		/* recorded: */
+	struct proc_log {		/* recorded or replayed: */
+		uint32_t block;		/* whose log it is: that of the first thread */
 		uint64_t drained;	/* bytes of the log, of those that are in its buffer */
 		uint64_t nlogged;	/* since when so many events have been logged */
 		double since;
@@ -115,6 +117,7 @@ enum block_use {
 	BLOCK_FREE,			/* never used, all zero */
 	BLOCK_USED,
 	BLOCK_ENDING,			/* the thread has said so, and will mark it dead */
+	BLOCK_KEPT,			/* its thread has ended, and others log there */
 	BLOCK_OVER,			/* nobody's: will be cleared when it is used again */
 };
 
@@ -171,6 +174,11 @@ struct session {
 static inline uint32_t proc_name(const struct proc *p)
 {
 	return p->recorded_pid ? p->recorded_pid : p->pid;
+}
+
+static inline uint32_t thread_name(const struct proc *p, const struct thread *t)
+{
+	return t->recorded_tid ? t->recorded_tid : t->tid == p->pid ? proc_name(p) : t->tid;
 }
 
 /* The session that @s belongs to. */

@@ -574,6 +574,10 @@ static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const st
 	case RT_E_SIGNAL:
 		return e->nr >= 1 && e->nr <= 64 && e->size == sizeof *e + 128 &&
 		       e->a[1] < 1ull << 62;
+	case RT_E_SWITCH:
+		return e->nr >= RT_PLACE_CALL && e->nr <= RT_PLACE_EXIT && e->size == sizeof *e &&
+		       e->a[1] < 1ull << 62 &&
+		       !e->a[1] == (e->nr != RT_PLACE_SAFEPOINT);
 	}
 	return false;
 }

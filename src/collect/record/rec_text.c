@@ -25,9 +25,6 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 	case RT_END_IOCTL:
 		snprintf(to, n, "makes an ioctl() that is not known (0x%x)", more);
 		break;
-	case RT_END_THREAD:
-		snprintf(to, n, "starts a thread, and threads cannot be recorded yet");
-		break;
 	case RT_END_FILE:
 		snprintf(to, n, "maps a device, or a file to share what it writes there");
 		break;

@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			29u
+#define RT_ABI			30	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -88,7 +88,7 @@
 #define RT_CODE_SIZE		(8ull << 40)
 #define RT_BLOCKS		8192u			/* block 0 is the session header */
 #endif
-#define RT_DATA_VAULT		0x340000000000ull
+#define RT_DATA_VAULT		0x340000000000	/* no suffix: likewise */
 #define RT_BLOCK_SHIFT		30
 #define RT_BLOCK_SIZE		(1ull << RT_BLOCK_SHIFT)
 #define RT_DATA_SIZE		(RT_BLOCKS * RT_BLOCK_SIZE)
@@ -220,7 +220,8 @@ enum rt_op {
 	RQ_OPEN,	/* the kernel has to write to pages of translated code: those of the mapping
 			 * at a[0], 0: any -> r[0] 1: there were some, and they are writable now */
 	RQ_BLOCK,	/* a[0] enum rt_origin, a[1] 1: children may be in another PID namespace;
-			 * replayed: a[2] 1 + the child's stream, a[3] its recorded number
+			 * replayed: a[2] 1 + the child's stream, a[3] its recorded number,
+			 * also of a thread
 			 * -> r[0] number of a new thread block, 0: none; recorded: r[1] 1 + the
 			 * child's stream */
 	RQ_UNBLOCK,	/* a[0] block number from RQ_BLOCK: it is not needed */
@@ -261,7 +262,6 @@ enum rt_op {
 enum rt_log_end {
 	RT_END_CALL,		/* the system call of that number is not known */
 	RT_END_IOCTL,		/* an ioctl() */
-	RT_END_THREAD,		/* a thread begins */
 	RT_END_FILE,		/* something is mapped that is no ordinary file */
 	RT_END_SIGNAL,		/* signal a[1] waits, and the program makes no system call and
 				 * passes no safepoint */
@@ -398,7 +398,8 @@ struct rt_block {			/* at gs:0 */
 					 * (2) */
 	uint32_t pad6, nwaiting;
 	struct rt_waiting waiting[RT_MAX_WAITING];
-	/* At RT_LOG: bytes written, or read; replayed: bytes that there are; events so far. */
+	/* At RT_LOG of log_home: bytes written, or read; replayed: bytes that there are; events
+	 * so far. */
 	uint64_t log_at, log_end, nlogged;
 	uint64_t log_clock;		/* safepoints passed when `until` is 0 */
 	uint64_t log_brk;		/* replayed: where the heap ends */
@@ -407,11 +408,19 @@ struct rt_block {			/* at gs:0 */
 					 * of it */
 	uint32_t log_place;		/* enum rt_log_place: where the thread leaves to */
 	uint32_t deferred;		/* signals wait for such a place */
-	uint64_t log_tid_at;		/* replayed: where its own number goes, as it begins */
-	uint32_t log_tid;
+	uint32_t log_tid;		/* replayed: the number of the thread that begins */
 	uint32_t log_execs;		/* replayed: behind the log another program is executed */
-	uint32_t log_shares, pad8;	/* there is memory that children would share */
+	/* Of a process with several threads: who executes, see runtime/token.c */
+	uint64_t log_home;		/* the block whose log all threads of the process have */
+	uint32_t thread_id;		/* from 1 on in the order in which they were made */
+	uint32_t token_free;		/* 1: others may have the token, or have it */
+	uint32_t turn;			/* futex; enum rt_turn */
+	uint32_t token_quantum;		/* safepoints of the present part of its slice */
+	uint64_t next_member, next_waiting;	/* addresses of blocks; 0: none */
+	uint64_t robust, clear_tid;	/* recorded: what the kernel would see to as it ends */
+	uint64_t tid_at;		/* where its own number goes as it begins; 0: nowhere */
 };
+enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */ };
 
 /* ---- what is logged of a process that is recorded -----------------------------------------------
  * What the kernel has written to the program's memory (RT_E_DATA) comes before the call that has
@@ -419,7 +428,8 @@ struct rt_block {			/* at gs:0 */
 enum rt_logged { RT_LOG_NONE, RT_LOG_RECORD, RT_LOG_REPLAY, RT_LOG_OVER /* no more is recorded */ };
 
 /* Where a signal may be given to the program: it is again when that is replayed. */
-enum rt_log_place { RT_PLACE_NONE, RT_PLACE_CALL, RT_PLACE_SAFEPOINT };
+enum rt_log_place { RT_PLACE_NONE, RT_PLACE_CALL, RT_PLACE_SAFEPOINT,
+		    RT_PLACE_EXIT /* only of a token: its thread has ended */ };
 
 enum rt_event_type {
 	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
@@ -431,7 +441,11 @@ enum rt_event_type {
 	RT_E_SIGNAL,	/* signal `nr`; a: pc that it interrupts; 0: beside a call, else the clock,
 			 * how many safepoints the process has passed; flags; check of the
 			 * registers. struct siginfo follows */
-	RT_E_LAST = RT_E_SIGNAL,
+	RT_E_SWITCH,	/* another thread has the token; enum rt_log_place `nr`: where the one
+			 * before stands, in a call that it is about to make or at a safepoint;
+			 * a: its rt_block.thread_id, its clock or 0, the other one's thread_id,
+			 * check of its registers, its pc */
+	RT_E_LAST = RT_E_SWITCH,
 };
 struct rt_event {
 	uint32_t size;			/* with what follows; a multiple of 8 */
@@ -469,6 +483,8 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t bell;			/* futex: counts full chunks */
 	uint32_t bell_asleep;		/* how many consumers sleep on it */
 	uint32_t beat;			/* changes ten times a second */
+	uint64_t chaos;			/* recorded threads take turns at random, by this seed; 0:
+					 * after slices of time */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------

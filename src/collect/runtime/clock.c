@@ -55,10 +55,16 @@ void rt_clock_hurry(struct rt_block *b, struct k_ucontext *uc)
 	*reg = (word)b->until;
 }
 
+void rt_clock_slice(struct rt_block *b)
+{
+	leave_after(b, rt_token_quantum(b));
+}
+
 void rt_clock_await(struct rt_block *b)
 {
 	const struct rt_event *e = rt_replays(b) ? rt_next_event(b) : 0;
-	const u64 n = e && e->type == RT_E_SIGNAL && e->a[1] ? e->a[1] - rt_clock(b) : FAR_AWAY;
+	const int at_one = e && (e->type == RT_E_SIGNAL || e->type == RT_E_SWITCH) && e->a[1];
+	const u64 n = at_one ? e->a[1] - rt_clock(b) : FAR_AWAY;
 
 	if (!rt_replays(b))
 		return;
@@ -73,14 +79,14 @@ void rt_at_safepoint(struct rt_block *b)
 
 	b->head = 0;
 	if (rt_replays(b)) {
-		rt_replay_safepoint(b);
 		if (head && !b->tracing)	/* the block has been entered, and is left */
 			rt_ask(b, RQ_CUT, head, 0, 0, 0);
+		rt_replay_safepoint(b);
 		rt_clock_await(b);
 	} else {
 		if (rt_records(b))
 			rt_record_safepoint(b);
-		leave_after(b, FAR_AWAY);
+		rt_clock_slice(b);
 	}
 	rt_resume(b);
 }

@@ -271,6 +271,18 @@ rt_exit_raw:
 	ud2
 
 #ifndef RT_IDT
+	/* rt_park(&block->state): the thread waits for ever, without a stack once it is dead */
+	.globl	rt_park
+rt_park:
+	movl	$3, (%rdi)
+	mov	$RT_DATA_VAULT, %rdi	/* struct rt_session.abi, which stays as it is */
+1:	mov	$202, %eax		/* futex(..., FUTEX_WAIT, RT_ABI, NULL) */
+	xor	%esi, %esi
+	mov	$RT_ABI, %edx
+	xor	%r10d, %r10d
+	syscall
+	jmp	1b
+
 	.globl	rt_begin_as		/* noreturn: (block), see rt.h */
 rt_begin_as:
 	lea	RT_STACK_TOP(%rdi), %rsp

@@ -17,22 +17,26 @@ void rt_replay_differs(struct rt_block *b, u64 pc)
 
 struct rt_event *rt_next_event(struct rt_block *b)
 {
-	if (b->log_at >= b->log_end) {
-		if (!rt_ask(b, RQ_LOG, b->log_at, 0, 0, 0))
+	struct rt_block *l = rt_log_of(b);
+
+	if (l->log_at >= l->log_end) {
+		if (!rt_ask(b, RQ_LOG, l->log_at, 0, 0, 0))
 			b->mail.r[0] = 0;
-		b->log_at = 0;
-		b->log_end = b->mail.r[0];
-		b->log_execs = (u32)b->mail.r[1];
-		if (!b->log_end)
+		l->log_at = 0;
+		l->log_end = b->mail.r[0];
+		l->log_execs = (u32)b->mail.r[1];
+		if (!l->log_end)
 			return 0;
 	}
-	return PTR((word)b + RT_LOG + b->log_at);
+	return PTR((word)l + RT_LOG + l->log_at);
 }
 
 static void used(struct rt_block *b, const struct rt_event *e)
 {
-	b->nlogged++;
-	b->log_at += e->size;
+	struct rt_block *l = rt_log_of(b);
+
+	l->nlogged++;
+	l->log_at += e->size;
 }
 
 /* ... behind which nothing has been recorded. */
@@ -48,7 +52,7 @@ static struct rt_event *go_on(struct rt_block *b)
 {
 	struct rt_event *e = rt_next_event(b);
 
-	if (!e && !b->log_execs)
+	if (!e && !rt_log_of(b)->log_execs)
 		log_is_over(b);
 	return e;
 }
@@ -104,21 +108,27 @@ static void replay_mremap(struct rt_block *b, u64 r)
 	ARG4 = to;
 }
 
+u64 rt_log_brk(const struct rt_block *b)
+{
+	return rt_log_of(b)->log_brk;
+}
+
 /* The heap is memory like any other, for its place is not where the kernel would have it. */
 static void replay_brk(struct rt_block *b, u64 r)
 {
-	const u64 was = page_up(b->log_brk), now = page_up(r);
+	u64 *const brk = &rt_log_of(b)->log_brk;
+	const u64 was = page_up(*brk), now = page_up(r);
 
-	if (b->log_brk && now > was) {
+	if (*brk && now > was) {
 		const word arg[6] = { was, now - was, PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, ~0ul, 0 };
 
 		rt_do_mmap(b, arg);
-	} else if (b->log_brk && now < was) {
+	} else if (*brk && now < was) {
 		rt_announce_unmap(b, now, was - now);
 		rt_sys(NR_munmap, now, was - now);
 	}
-	b->log_brk = r;
+	*brk = r;
 	RET = r;
 }
 
@@ -299,16 +309,77 @@ static int is_signal_at(const struct rt_event *e, u64 pc)
 	return e && e->type == RT_E_SIGNAL && e->a[0] == pc && !e->a[1];
 }
 
+static int is_switch(const struct rt_event *e, const struct rt_block *b, enum rt_log_place place)
+{
+	return e && e->type == RT_E_SWITCH && e->nr == place && e->a[0] == b->thread_id;
+}
+
+/* Another thread has the token, until it is this one's turn again. */
+static void switch_threads(struct rt_block *b, const struct rt_event *e, u64 check)
+{
+	const u64 to = e->a[2];
+
+	if (e->a[3] != check || e->a[4] != b->ctx.pc)
+		rt_replay_differs(b, b->ctx.pc);
+	used(b, e);
+	rt_token_give(b, to);
+}
+
 /* It has left where the next event is. */
 void rt_replay_safepoint(struct rt_block *b)
 {
 	struct rt_event *e = rt_next_event(b);
+	const u64 check = rt_registers_check(b);
 
 	b->syscall = RT_AT_SAFEPOINT;
+	if (is_switch(e, b, RT_PLACE_SAFEPOINT) && e->a[1] == rt_clock(b)) {
+		switch_threads(b, e, check);
+		go_on(b);
+		return;
+	}
 	if (!e || e->type != RT_E_SIGNAL || e->a[0] != b->ctx.pc || e->a[1] != rt_clock(b) ||
-	    e->a[3] != rt_registers_check(b))
+	    e->a[3] != check)
 		rt_replay_differs(b, b->ctx.pc);
 	give_signal(b, e);
+}
+
+u64 rt_replay_heir(struct rt_block *b)
+{
+	struct rt_event *e = rt_next_event(b);
+	u64 to;
+
+	if (!e)
+		log_is_over(b);
+	if (!is_switch(e, b, RT_PLACE_EXIT))
+		rt_replay_differs(b, b->ctx.pc);
+	to = e->a[2];
+	used(b, e);
+	return to;
+}
+
+/* The program waited in the call, or others executed while it did not. */
+static void switch_in_call(struct rt_block *b, u64 check)
+{
+	struct rt_event *e;
+
+	while (is_switch(e = rt_next_event(b), b, RT_PLACE_CALL))
+		switch_threads(b, e, check);
+}
+
+/* The call made a process, with stream @stream - 1, or a thread, whose number was @r. */
+static void make_child(struct rt_block *b, u64 r, u64 stream)
+{
+	const int thread = !stream && !rt_failed((long)r) && rt_makes_thread(b);
+
+	if (!stream && !thread)
+		return;
+	b->call_length = stream;
+	b->log_tid = (u32)r;
+	rt_dispatch(b);
+	if (rt_failed((long)RET))
+		rt_replay_differs(b, b->ctx.pc);
+	if (!thread)
+		remember_child((u32)r, RET);
 }
 
 static void make(struct rt_block *b, const struct rt_call *c, const struct rt_event *e)
@@ -326,13 +397,7 @@ static void make(struct rt_block *b, const struct rt_call *c, const struct rt_ev
 		rt_dispatch(b);
 		break;
 	case HOW_FORKS:
-		if (e->a[4]) {
-			b->call_length = e->a[4];
-			b->log_tid = (u32)r;
-			rt_dispatch(b);
-			if (!rt_failed((long)RET))
-				remember_child((u32)r, RET);
-		}
+		make_child(b, r, e->a[4]);
 		RET = r;
 		break;
 	case HOW_SUB:
@@ -354,8 +419,10 @@ void rt_replay_call(struct rt_block *b)
 {
 	const struct rt_call *c = rt_call_of(b->syscall);
 	const u64 check = rt_registers_check(b);
-	struct rt_event *e = c->how == HOW_EXECS ? rt_next_event(b) : next_act(b), call;
+	struct rt_event *e, call;
 
+	switch_in_call(b, check);
+	e = c->how == HOW_EXECS ? rt_next_event(b) : next_act(b);
 	if (!e && c->how == HOW_EXECS)
 		rt_replay_exec(b);
 	if (!e)

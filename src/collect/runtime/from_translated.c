@@ -97,7 +97,7 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 {
 	set_doors(b);
 	b->pid = (u32)rt_sys(NR_getpid, 0);
-	b->tid = b->pid;
+	b->tid = (u32)rt_sys(NR_gettid, 0);
 	if (b->origin == BLK_ATTACHED) {
 		rt_switch_segment(b);
 		rt_signal_attached(b);
@@ -110,6 +110,7 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 	b->ctx.gpr[RAX] = rt_boot_regs[0];
 	b->ctx.gpr[RDX] = rt_boot_regs[1];
 	rt_switch_segment(b);
+	rt_token_begin(b);
 	rt_clock_begin(b);
 	rt_signal_boot(b);
 	b->state = BLK_LIVE;
@@ -135,12 +136,16 @@ void rt_child(struct rt_block *b)
 		rt_signal_thread(b);
 	if (b->cleared)
 		rt_sighand_cleared(b);
-	if (rt_replays(b) && b->log_tid_at)
-		rt_put(b->log_tid_at, &b->log_tid, 4);
 	b->state = BLK_LIVE;
 	if (!rt_ask(b, RQ_HELLO, b->pid, b->tid, b->tid == b->pid, 0))
 		rt_resume_native(b);
 	rt_apart |= b->apart;
+	if (b->origin == BLK_FORKED)
+		rt_token_begin(b);
+	else if (b->logged)
+		rt_token_first(b);
+	if (b->tid_at)
+		rt_put(b->tid_at, rt_replays(b) ? &b->log_tid : &b->tid, 4);
 	rt_clock_await(b);
 	rt_trace_start(b);
 	b->fix_mask = 1;

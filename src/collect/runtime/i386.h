@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* i386.h - the kernel's ABI for 32-bit programs, as a 64-bit kernel serves it; only from rt.h */
+#define CLONE_TID_AT ARG4
 #define RT_NGPR 8
 #define CURSOR_REG RBP
 #define RT_RED_ZONE 0

@@ -39,6 +39,14 @@ word *rt_arg(struct rt_block *b, u32 i);
 void rt_record_safepoint(struct rt_block *b);	/* clock.c: the thread has left at one */
 void rt_replay_safepoint(struct rt_block *b);
 struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is no more */
+/* Recorded: the token has come to @b; a: as RT_E_SWITCH has it. */
+void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
+u64 rt_replay_heir(struct rt_block *b);		/* the thread that has the token when @b ends */
+int rt_makes_thread(const struct rt_block *b);	/* does its clone() or clone3()? */
+static inline struct rt_block *rt_log_of(const struct rt_block *b)
+{
+	return PTR(b->log_home);
+}
 /* The program is at @pc, and not where the recording is. */
 __attribute__((noreturn)) void rt_replay_differs(struct rt_block *b, u64 pc);
 

@@ -120,6 +120,7 @@ void rt_replay_exec(struct rt_block *b)
 	u64 brk = 0;
 	long fd, r;
 
+	rt_token_alone(b);
 	if (!rt_ask(b, RQ_LOG_EXEC, 0, 0, 0, 0) || !b->mail.r[0])
 		return;
 	next = rt_block_map((u32)b->mail.r[0]);
@@ -179,22 +180,23 @@ void rt_replay_confine(u32 pid)
 		NR_read, NR_close, NR_fstat, NR_mmap, NR_mprotect, NR_munmap, NR_rt_sigaction,
 		NR_rt_sigprocmask, NR_rt_sigreturn, NR_mremap, NR_madvise, NR_getpid, NR_exit,
 		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, NR_pread,
-		NR_wait4, 24 /* sched_yield */,
+		NR_wait4, NR_sched_yield, NR_restart_syscall,
 	};
 	/* signals to itself; where there are children, whose numbers nobody knows yet, the upper
 	 * half of a number that has none */
 	const u32 whose = several ? ABOVE : 0, which = several ? 0 : pid;
-	/* call, which argument, two values that it may have */
-	const struct { u32 nr, arg, a, b; } some[] = {
-		{ NR_open, 1, 02000000, 02000000 },
-		{ NR_write, 0, 1, 2 },
-		{ NR_kill, 1, 0, 0 },
-		{ NR_clone, 0, 17, 17 | CLONE_SETTLS },		/* SIGCHLD */
-		{ NR_tgkill, whose, which, which },
-		{ NR_rt_tgsigqueueinfo, whose, which, which },
-		{ NR_rt_sigqueueinfo, whose, which, which },
+	/* call, which argument, values that it may have */
+	const struct { u32 nr, arg, value[4]; } some[] = {
+		{ NR_open, 1, { 02000000, 02000000, 02000000, 02000000 } },
+		{ NR_write, 0, { 1, 2, 1, 2 } },
+		{ NR_kill, 1, { 0, 0, 0, 0 } },
+		{ NR_clone, 0, { 17 /* SIGCHLD */, 17 | CLONE_SETTLS, CLONE_AGAIN,
+				 CLONE_AGAIN | CLONE_SETTLS } },
+		{ NR_tgkill, whose, { which, which, which, which } },
+		{ NR_rt_tgsigqueueinfo, whose, { which, which, which, which } },
+		{ NR_rt_sigqueueinfo, whose, { which, which, which, which } },
 	};
-	struct bpf code[4 + 2 * NR_OF(free_calls) + 5 * NR_OF(some) + 1];
+	struct bpf code[4 + 2 * NR_OF(free_calls) + 8 * NR_OF(some) + 1];
 	struct { word n; const struct bpf *code; } out = { 0, code };
 	u32 n = 0;
 
@@ -207,11 +209,12 @@ void rt_replay_confine(u32 pid)
 		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
 	}
 	for (u32 i = 0; i < NR_OF(some); i++) {
-		code[n++] = (struct bpf){ JEQ, 0, 4, some[i].nr };
+		code[n++] = (struct bpf){ JEQ, 0, 7, some[i].nr };
 		code[n++] = (struct bpf){ LD, 0, 0, some[i].arg == ABOVE ? ARGUMENT(0) + 4 :
 			ARGUMENT(some[i].arg) };
-		code[n++] = (struct bpf){ JEQ, 1, 0, some[i].a };
-		code[n++] = (struct bpf){ JEQ, 0, 1, some[i].b };
+		for (u32 k = 0; k < NR_OF(some[i].value); k++)
+			code[n++] = (struct bpf){ JEQ, (u8)(4 - k), 0, some[i].value[k] };
+		code[n++] = (struct bpf){ RET_, 0, 0, KILL };
 		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
 	}
 	code[n++] = (struct bpf){ RET_, 0, 0, KILL };

@@ -30,6 +30,7 @@ void rt_make_native(struct rt_block *b)
 	static u32 state;			/* 1: somebody is at it; 2: done */
 	u32 none = 0;
 
+	rt_token_over();
 	if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		for (u32 i = 0; i < rt_nranges; i++)
 			rt_sys(NR_mprotect, rt_ranges[i].lo, rt_ranges[i].hi - rt_ranges[i].lo,

@@ -79,14 +79,21 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define SS_AUTODISARM (1u << 31)
 
 #define CLONE_VM 0x100
+#define CLONE_FS 0x200
+#define CLONE_FILES 0x400
 #define CLONE_SIGHAND 0x800
 #define CLONE_VFORK 0x4000
 #define CLONE_THREAD 0x10000
 #define CLONE_PIDFD 0x1000
+#define CLONE_SYSVSEM 0x40000
 #define CLONE_SETTLS 0x80000
 #define CLONE_PARENT_SETTID 0x100000
+#define CLONE_CHILD_CLEARTID 0x200000
 #define CLONE_CHILD_SETTID 0x1000000
 #define CLONE_NEWPID 0x20000000
+/* A thread that is made again. */
+#define CLONE_AGAIN (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
+		     CLONE_SYSVSEM)
 #define CLONE_CLEAR_SIGHAND 0x100000000ull	/* of clone3 */
 
 #define EPERM 1
@@ -274,6 +281,7 @@ static inline void rt_forget_fault(const struct rt_block *b, struct k_ucontext *
 		uc->greg[G_ERR] = uc->greg[G_TRAPNO] = uc->greg[G_CR2] = 0;
 }
 void rt_replay_call(struct rt_block *b);
+u64 rt_log_brk(const struct rt_block *b);	/* replayed: where the heap ends */
 /* The clock: how many safepoints the process has passed. It begins; the log's next event may be at
  * one; the thread leaves at the next one; it has left at one. */
 u64 rt_clock(const struct rt_block *b);
@@ -281,6 +289,31 @@ void rt_clock_begin(struct rt_block *b);
 void rt_clock_await(struct rt_block *b);
 void rt_clock_hurry(struct rt_block *b, struct k_ucontext *uc);
 void rt_at_safepoint(struct rt_block *b);
+/* Recorded: the slice in which it has the token, or a part of that, begins. */
+void rt_clock_slice(struct rt_block *b);
+/* token.c: threads take turns. A process begins, with the only thread @b. A thread @c is about to
+ * be made, which has not the token; it could not be made. */
+void rt_token_begin(struct rt_block *b);
+void rt_token_join(struct rt_block *c, const struct rt_block *parent);
+void rt_token_not_joined(const struct rt_block *c);
+int rt_token_shared(void);			/* there are several threads */
+/* Recorded: the call of @b is about to be made: others may have the token; it is over, or a signal
+ * has come: @b has it, whatever waits. Nothing is recorded any more. */
+void rt_token_call(struct rt_block *b);
+void rt_token_back(struct rt_block *b);
+void rt_token_over(void);
+void rt_token_safepoint(struct rt_block *b);	/* perhaps it is another one's turn */
+u64 rt_token_quantum(struct rt_block *b);	/* after how many safepoints that is looked at */
+/* Replayed: wait until @b has it. Thread @id has it, until @b has it again. All other threads of
+ * the process end, for another program is executed. */
+void rt_token_await(struct rt_block *b);
+void rt_token_give(struct rt_block *b, u64 id);
+void rt_token_alone(struct rt_block *b);
+/* @b ends: who has the token then; 0: nobody needs one. That gets it, and @b takes part no more. */
+u64 rt_token_heir(struct rt_block *b);
+void rt_token_leave(struct rt_block *b, u64 heir);
+/* A thread that is new, @b, has the token. */
+void rt_token_first(struct rt_block *b);
 /* The next program of a process begins, in place of the old one. */
 void rt_replay_exec(struct rt_block *b);
 int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
@@ -316,9 +349,19 @@ static inline void rt_record_signal(struct rt_block *b, u32 sig, const struct k_
 static inline int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				     struct k_ucontext *uc) { return 0; }
 static inline void rt_replay_call(struct rt_block *b) { }
+static inline u64 rt_log_brk(const struct rt_block *b) { return 0; }
 static inline void rt_forget_fault(const struct rt_block *b, struct k_ucontext *uc) { }
 static inline void rt_clock_begin(struct rt_block *b) { }
 static inline void rt_clock_await(struct rt_block *b) { }
+static inline void rt_token_begin(struct rt_block *b) { }
+static inline void rt_token_join(struct rt_block *c, const struct rt_block *parent) { }
+static inline void rt_token_not_joined(const struct rt_block *c) { }
+static inline void rt_token_call(struct rt_block *b) { }
+static inline void rt_token_back(struct rt_block *b) { }
+static inline void rt_token_over(void) { }
+static inline u64 rt_token_heir(struct rt_block *b) { return 0; }
+static inline void rt_token_leave(struct rt_block *b, u64 heir) { }
+static inline void rt_token_first(struct rt_block *b) { }
 static inline void rt_replay_exec(struct rt_block *b) { }
 static inline int rt_replay_drops(struct rt_block *b) { return 0; }
 static inline int rt_logged_insn(struct rt_block *b, u64 pc) { return 0; }

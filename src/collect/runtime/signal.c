@@ -285,6 +285,7 @@ static void in_call(struct rt_block *b, struct arrival *a)
 	const int again = rt_image_stops(b, a->sig, a->info) &&
 			  UC_GPR(a->uc, RAX) == -(word)EINTR;
 
+	rt_token_back(b);
 	if (a->sig == 31 && a->info->code == 1)	/* SIGSYS, SYS_SECCOMP: si_call_addr */
 		a->info->addr = (word)at;
 	if (pc == (word)rt_pass_done) {
@@ -517,9 +518,10 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		rt_sys(NR_rt_sigprocmask, 1, &sync, 0, 8);
 	arrive(signo, info, uc);
 	pc = UC_PC(uc);
-	if (pc >= (word)rt_pass && pc <= (word)rt_pass_insn)
+	if (pc >= (word)rt_pass && pc <= (word)rt_pass_insn) {
 		rt_call_resume(b);
-	else if (b->held && b->stepping == RT_STEP_NONE &&
+		rt_token_call(b);
+	} else if (b->held && b->stepping == RT_STEP_NONE &&
 		 (pc < (word)rt_image_start || pc >= (word)rt_image_end))
 		rt_flush_pending(b);		/* what came while the handler ran */
 }

@@ -29,7 +29,25 @@ static void do_personality(struct rt_block *b)
 }
 
 /* ---- threads and processes ------------------------------------------------------------------- */
-static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const word call[5])
+/* What the log needs to know of @c, which @b makes. What the kernel would write to the thread's
+ * memory when it begins, others see too early. */
+static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at)
+{
+	const int thread = (flags & CLONE_THREAD) && (rt_records(b) || rt_replays(b));
+
+	c->token_free = 0;
+	c->log_brk = b->logged ? rt_log_brk(b) : 0;
+	c->log_tid = b->log_tid;
+	c->log_home = (word)c;
+	c->robust = 0;
+	c->clear_tid = flags & CLONE_CHILD_CLEARTID ? tid_at : 0;
+	c->tid_at = flags & CLONE_CHILD_SETTID && (thread || rt_replays(b)) ? tid_at : 0;
+	if (thread)
+		rt_token_join(c, b);
+}
+
+static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long nr,
+		     const word call[5])
 {
 	struct rt_sighand *own = 0;
 	const u32 origin = !(flags & CLONE_VM) ? BLK_FORKED : flags & CLONE_THREAD ? BLK_THREAD :
@@ -74,11 +92,9 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const wo
 	c->links = b->links;
 	c->spin = b->spin;
 	c->sighand = b->sighand;
-	c->logged = !rt_records(b) || b->mail.r[1] ? b->logged : RT_LOG_OVER;
-	c->log_brk = b->log_brk;
-	c->log_shares = b->log_shares;
-	c->log_tid = b->log_tid;
-	c->log_tid_at = b->log_tid_at;
+	c->logged = !rt_records(b) || b->mail.r[1] || origin == BLK_THREAD ? b->logged :
+		RT_LOG_OVER;
+	log_as(b, c, flags, tid_at);
 	rt_clock_begin(c);
 	c->dispatch = 0;			/* the kernel clears it for threads and processes */
 	if ((flags & CLONE_VM) && !(flags & CLONE_SIGHAND))
@@ -105,6 +121,8 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const wo
 	}
 	b->fix_mask = 1;
 	RET = (word)r;
+	if (r < 0 && c->token_free)
+		rt_token_not_joined(c);
 	if (r < 0)
 		rt_ask(b, RQ_UNBLOCK, number, 0, 0, 0);
 	if (r < 0 || c->origin != BLK_THREAD)
@@ -114,9 +132,8 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, long nr, const wo
 		own->used = 0;
 }
 
-/* A child that would borrow the program's memory until it executes another one gets a copy, where
- * nobody records what it does there. The call as it is made then; clone3()'s arguments into @to. */
-static long copy_vfork(struct rt_block *b, u64 flags, long nr, word call[5], u64 to[11])
+/* The call with other @flags, into @call; clone3()'s arguments into @to. */
+static long copy_call(struct rt_block *b, u64 flags, long nr, word call[5], u64 to[11])
 {
 	const u64 n = ARG1 < 11 * sizeof *to ? ARG1 : 11 * sizeof *to;
 
@@ -134,35 +151,44 @@ static long copy_vfork(struct rt_block *b, u64 flags, long nr, word call[5], u64
 	return NR_clone;
 }
 
-/* The process is made again; what it shares with its parent it has not shared. */
+/* The thread or process is made again; what a process shares with its parent it has not shared. */
 static void clone_again(struct rt_block *b, u64 flags, u64 stack, u64 tls, u64 tid_at)
 {
-	const word call[5] = { 17 /* SIGCHLD */ | (word)(flags & CLONE_SETTLS), 0, 0, 0,
-			       (word)tls };
+	const int thread = (flags & CLONE_THREAD) != 0;
+	const word call[5] = { (thread ? CLONE_AGAIN : 17 /* SIGCHLD */) |
+			       (word)(flags & CLONE_SETTLS), 0, 0, 0, (word)tls };
 
-	b->log_tid_at = flags & CLONE_CHILD_SETTID ? tid_at : 0;
-	clone_as(b, 0, stack, NR_clone, call);
+	clone_as(b, thread ? flags : flags & CLONE_CHILD_SETTID, stack, tid_at, NR_clone, call);
+}
+
+/* A child that would borrow the program's memory until it executes another one gets a copy, where
+ * nobody records what it does there; and who has the token writes a thread's number, not the
+ * kernel. */
+static u64 flags_recorded(u64 flags)
+{
+	if ((flags & CLONE_VM) && (flags & CLONE_VFORK))
+		return flags & ~(u64)CLONE_VM;
+	return flags & CLONE_THREAD ? flags & ~(u64)CLONE_CHILD_SETTID : flags;
 }
 
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 {
-	const int borrows = rt_records(b) && (flags & CLONE_VM) && (flags & CLONE_VFORK);
+	const u64 made = rt_records(b) ? flags_recorded(flags) : flags;
 	word call[5] = { (word)ARG0, (word)ARG1, (word)ARG2, (word)ARG3, (word)ARG4 };
-	u64 arguments[11] = { 0 };
+	u64 arguments[11] = { 0 }, tid_at = nr == NR_clone ? CLONE_TID_AT : 0;
 
+	if (nr == NR_clone3) {
+		rt_get(arguments, ARG0, ARG1 < sizeof arguments ? ARG1 : sizeof arguments);
+		tid_at = arguments[2];
+	}
 	if (rt_replays(b)) {
-		if (nr == NR_clone3)
-			rt_get(arguments, ARG0, ARG1 < sizeof arguments ? ARG1 : sizeof arguments);
-		clone_again(b, flags, stack, nr == NR_clone3 ? arguments[7] : ARG4,
-			    nr == NR_clone3 ? arguments[2] : ARG3);
+		clone_again(b, flags, stack, nr == NR_clone3 ? arguments[7] : ARG4, tid_at);
 		return;
 	}
-	if (borrows) {
-		flags &= ~(u64)CLONE_VM;
-		nr = copy_vfork(b, nr == NR_vfork ? flags | 17 /* SIGCHLD */ : flags, nr, call,
-				arguments);
-	}
-	clone_as(b, flags, stack, nr, call);
+	if (made != flags)
+		nr = copy_call(b, nr == NR_vfork ? made | 17 /* SIGCHLD */ : made, nr, call,
+			       arguments);
+	clone_as(b, flags & CLONE_THREAD ? flags : made, stack, tid_at, nr, call);
 }
 
 static void do_clone3(struct rt_block *b)
@@ -210,6 +236,8 @@ static void do_exec(struct rt_block *b)
 
 static void do_exit(struct rt_block *b, int group)
 {
+	const u64 heir = group ? 0 : rt_token_heir(b);
+
 	block_all();
 #ifndef RT_IDT
 	b->leaving = (u32)group;
@@ -217,6 +245,9 @@ static void do_exit(struct rt_block *b, int group)
 #endif
 		rt_ask(b, RQ_EXIT, b->tid, (u64)group, 0, 0);
 	rt_call_begin(b);		/* what waits for the process, others may want */
+	rt_token_leave(b, heir);
+	if (rt_replays(b) && !heir)		/* the first one may be there still, and wait */
+		group = 1;
 	rt_exit_thread(b, group ? NR_exit_group : NR_exit, (word)ARG0);
 }
 
@@ -588,6 +619,7 @@ static void count_no_further(struct rt_block *b)
 static void call_is_over(struct rt_block *b)
 {
 	rt_trace_sysret(b);
+	rt_token_back(b);
 	if (rt_records(b))
 		rt_record_end(b);
 }
@@ -615,10 +647,12 @@ int rt_do_syscall(struct rt_block *b)
 	if (rt_nwritable)
 		open_arguments(b);
 	pass = next == RT_CALL_MAKE && rt_dispatch(b);
-	if (pass)
+	if (pass) {
 		rt_call_begin(b);
-	else
+		rt_token_call(b);
+	} else {
 		call_is_over(b);
+	}
 	return pass;
 }
 
@@ -634,6 +668,7 @@ void rt_call_again(struct rt_block *b)
 	const u64 restarted = -512;
 
 	rt_call_end(b);
+	rt_token_back(b);
 	rt_trace_note(b, RT_N_SYSRET, &restarted, 1);
 	b->ctx.pc -= 2;
 	RET = b->syscall;

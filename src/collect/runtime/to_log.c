@@ -160,23 +160,29 @@ static void end_log(struct rt_block *b, u32 why, u64 more)
 {
 	b->logged = RT_LOG_OVER;
 	rt_ask(b, RQ_LOG_END, why, more, 0, 0);
+	rt_token_over();
 }
 
 /* Room for an event of @n bytes, which log_at has to pass when it is there. NULL: nobody wants it
  * any more. */
 static struct rt_event *room(struct rt_block *b, u32 n)
 {
-	if (b->log_at + n > RT_LOG_SIZE && !rt_ask(b, RQ_LOG, 0, 0, 0, 0)) {
+	const struct rt_block *l = rt_log_of(b);
+
+	if (l->log_at + n > RT_LOG_SIZE && !rt_ask(b, RQ_LOG, 0, 0, 0, 0)) {
 		b->logged = RT_LOG_OVER;
+		rt_token_over();
 		return 0;
 	}
-	return PTR((word)b + RT_LOG + b->log_at);
+	return PTR((word)l + RT_LOG + l->log_at);
 }
 
 static void commit(struct rt_block *b, const struct rt_event *e)
 {
-	b->nlogged++;
-	__atomic_store_n(&b->log_at, b->log_at + e->size, __ATOMIC_RELEASE);
+	struct rt_block *l = rt_log_of(b);
+
+	l->nlogged++;
+	__atomic_store_n(&l->log_at, l->log_at + e->size, __ATOMIC_RELEASE);
 }
 
 static void put_event(struct rt_block *b, u32 type, u32 nr, const u64 a[6])
@@ -188,6 +194,11 @@ static void put_event(struct rt_block *b, u32 type, u32 nr, const u64 a[6])
 	*e = (struct rt_event){ .size = sizeof *e, .type = (uint16_t)type, .nr = (uint16_t)nr };
 	rt_memcpy(e->a, a, sizeof e->a);
 	commit(b, e);
+}
+
+void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6])
+{
+	put_event(b, RT_E_SWITCH, place, a);
 }
 
 /* @n bytes at @at of the program, as far as they can be read. */
@@ -312,14 +323,17 @@ static int signals_first(struct rt_block *b)
 
 void rt_record_safepoint(struct rt_block *b)
 {
-	give_deferred(b, RT_PLACE_SAFEPOINT);
+	if (!give_deferred(b, RT_PLACE_SAFEPOINT))
+		rt_token_safepoint(b);
 }
+
+static u32 shares;			/* there is memory that children would share */
 
 static int known_file(struct rt_block *b)
 {
 	b->call_length = 0;
 	if (ARG3 & MAP_ANONYMOUS) {
-		b->log_shares |= ARG3 & MAP_SHARED;
+		shares |= ARG3 & MAP_SHARED;
 		return 1;
 	}
 	if (!rt_ask(b, RQ_LOG_FILE, ARG4, ARG5, ARG1, (ARG3 & MAP_SHARED) && (ARG2 & PROT_WRITE)))
@@ -328,13 +342,24 @@ static int known_file(struct rt_block *b)
 	return b->call_length || rt_failed(rt_sys(NR_fcntl, ARG4, 1 /* F_GETFD */));
 }
 
-static int makes_thread(struct rt_block *b)
+static u64 clone_flags(const struct rt_block *b)
 {
 	u64 flags = b->syscall == NR_clone ? ARG0 : 0;
 
 	if (b->syscall == NR_clone3 && rt_get(&flags, ARG0, 8))
 		return 0;
-	return (flags & CLONE_VM) && !(flags & CLONE_VFORK);
+	return flags;
+}
+
+int rt_makes_thread(const struct rt_block *b)
+{
+	return (clone_flags(b) & (CLONE_VM | CLONE_THREAD)) == (CLONE_VM | CLONE_THREAD);
+}
+
+/* ... a process that has its parent's memory, and does not borrow it only? */
+static int shares_all(const struct rt_block *b)
+{
+	return (clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD)) == CLONE_VM;
 }
 
 /* What is known of @c before it is made says that what it does cannot be recorded. */
@@ -348,9 +373,7 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 		end_log(b, RT_END_CALL, b->syscall);
 		return 1;
 	case HOW_FORKS:
-		if (makes_thread(b))
-			end_log(b, RT_END_THREAD, 0);
-		else if (b->log_shares)
+		if (shares_all(b) || (shares && !rt_makes_thread(b)))
 			end_log(b, RT_END_SHARED, 0);
 		break;
 	case HOW_SUB:
@@ -366,6 +389,64 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 	return b->logged != RT_LOG_RECORD;
 }
 
+/* ---- what the kernel does to memory as a thread ends ----------------------------------------- */
+#define FUTEX_WAITERS 0x80000000u
+#define FUTEX_OWNER_DIED 0x40000000u
+#define FUTEX_TID_MASK 0x3fffffffu
+#define ROBUST_LIMIT 2048		/* as in Linux */
+
+static void wake_one(u64 at)
+{
+	rt_sys(NR_futex, at, 1 /* FUTEX_WAKE */, 1);
+}
+
+/* A lock at @at that @b holds loses its owner. */
+static void owner_died(struct rt_block *b, u64 at)
+{
+	u32 v;
+
+	if (at & 3 || rt_get(&v, at, 4) || (v & FUTEX_TID_MASK) != b->tid)
+		return;
+	v = (v & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+	if (rt_put(at, &v, 4))
+		return;
+	put_data(b, at, 4);
+	if (v & FUTEX_WAITERS)
+		wake_one(at);
+}
+
+static void end_robust(struct rt_block *b)
+{
+	struct { u64 next, offset, pending; } head;
+	u64 at, next;
+
+	if (!b->robust || rt_get(&head, b->robust, sizeof head))
+		return;
+	at = head.next & ~1ull;
+	for (u32 i = 0; at != b->robust && i < ROBUST_LIMIT && !rt_get(&next, at, 8); i++) {
+		if (at != (head.pending & ~1ull))
+			owner_died(b, at + head.offset);
+		at = next & ~1ull;
+	}
+	if (head.pending & ~1ull)
+		owner_died(b, (head.pending & ~1ull) + head.offset);
+}
+
+/* It does it when others run: here it is the thread's own doing. */
+static void end_thread(struct rt_block *b)
+{
+	const u32 none = 0;
+
+	end_robust(b);
+	rt_sys(NR_set_robust_list, 0, 24);
+	rt_sys(NR_set_tid_address, 0);
+	if (!b->clear_tid || rt_put(b->clear_tid, &none, 4))
+		return;
+	put_data(b, b->clear_tid, 4);
+	wake_one(b->clear_tid);
+}
+
+/* ---- before and behind a call ---------------------------------------------------------------- */
 #define MADV_FREE 8
 
 int rt_record_begin(struct rt_block *b)
@@ -381,6 +462,8 @@ int rt_record_begin(struct rt_block *b)
 	for (u32 i = 0; i < NR_OF(c->part); i++)
 		if (c->part[i].kind == PART_LEN)
 			b->call_length = rt_get(&n, *rt_arg(b, c->part[i].by), 4) ? 0 : n;
+	if (b->syscall == NR_exit && rt_token_shared())
+		end_thread(b);
 	if (c->how == HOW_EXITS || b->syscall == NR_rt_sigreturn)
 		put_call(b, 0);
 	b->log_place = RT_PLACE_CALL;
@@ -436,6 +519,12 @@ void rt_record_end(struct rt_block *b)
 	}
 	put_call(b, (u64)r);
 	b->log_place = RT_PLACE_CALL;
+	if (b->syscall == NR_set_robust_list && !rt_failed(r))
+		b->robust = ARG0;
+	if (b->syscall == NR_set_tid_address)
+		b->clear_tid = ARG0;
+	if (c->how == HOW_FORKS)
+		rt_clock_slice(b);		/* it may be the first one that has to share */
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */

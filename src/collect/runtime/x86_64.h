@@ -19,6 +19,8 @@
 #define RECORD_UNITS(n) ((10 + 4 * (n) + 7) / 8)	/* see trace/idt.h */
 typedef u64 rt_count;
 
+#define CLONE_TID_AT ARG3		/* of clone(): argument child_tid */
+
 #define NR_read 0
 #define NR_write 1
 #define NR_open 2
@@ -108,6 +110,34 @@ typedef u64 rt_count;
 #define NR_fcntl 72
 #define NR_mincore 27
 #define NR_nanosleep 35
+#define NR_poll 7
+#define NR_readv 19
+#define NR_select 23
+#define NR_sched_yield 24
+#define NR_pause 34
+#define NR_accept 43
+#define NR_connect 42
+#define NR_sendto 44
+#define NR_recvfrom 45
+#define NR_sendmsg 46
+#define NR_recvmsg 47
+#define NR_semop 65
+#define NR_flock 73
+#define NR_fsync 74
+#define NR_fdatasync 75
+#define NR_set_tid_address 218
+#define NR_semtimedop 220
+#define NR_clock_gettime 228
+#define NR_clock_nanosleep 230
+#define NR_epoll_wait 232
+#define NR_pselect6 270
+#define NR_ppoll 271
+#define NR_set_robust_list 273
+#define NR_epoll_pwait 281
+#define NR_accept4 288
+#define NR_epoll_pwait2 441
+#define NR_futex_waitv 449
+#define NR_futex_wait 455
 #define NR_madvise 28
 #define NR_getcwd 79
 #define NR_stat 4

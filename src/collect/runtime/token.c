@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* token.c - threads of a recorded or replayed program take turns: who has the token executes
+ *
+ * Recorded: a thread gives the token up in a call that waits, and at a safepoint when its slice of
+ * time is over and others wait for it. In a call that perhaps waits it keeps the token, and the
+ * others may take it meanwhile. The log has each switch. Calls that change the address space are
+ * made with the token throughout.
+ * Replayed: the log says where a thread gives it up, and to whom. */
+#include "log.h"
+
+#define SLICE 2000000ull		/* ns: how long a thread executes while others wait */
+#define LOOK 1000000ull			/* ns: how often who waits looks for a call that waits */
+#define FIRST_QUANTUM 0x4000u		/* safepoints until a thread looks at the time */
+#define MOST_QUANTUM 0x1000000u
+#define LEAST_QUANTUM 0x100u
+#define NEVER (1ull << 62)
+
+static struct {				/* of this process */
+	u32 lock;
+	u32 nthread, last_id;
+	u32 in_call;			/* 1: the holder makes a call that perhaps waits */
+	u32 over;			/* nothing is recorded any more: everybody executes */
+	struct rt_block *holder;	/* 0: nobody has it, and nobody waits for it */
+	struct rt_block *members;
+	struct rt_block *first, *last;	/* who waits, by next_waiting */
+	u32 had, place;			/* who has had it, as far as the log says; where that
+					 * stands, enum rt_log_place */
+	u64 clock, pc, check;		/* ... */
+	u64 slice_ends;			/* ns */
+	u64 random;
+} g;
+
+#define NEXT(b, link) ((struct rt_block *)PTR((b)->link))
+
+static void lock(void)
+{
+	for (u32 n = 1; __atomic_exchange_n(&g.lock, 1, __ATOMIC_ACQUIRE); n++)
+		if (n % 200)
+			__builtin_ia32_pause();
+		else
+			rt_sys(NR_sched_yield, 0);
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE);
+}
+
+static u64 now(void)
+{
+	u64 t[2] = { 0, 0 };
+
+	rt_sys(NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, t);
+	return t[0] * 1000000000 + t[1];
+}
+
+static u64 chance(void)
+{
+	g.random ^= g.random << 13;
+	g.random ^= g.random >> 7;
+	return g.random ^= g.random << 17;
+}
+
+int rt_token_shared(void)
+{
+	return g.nthread > 1 && !g.over;
+}
+
+/* ---- who takes part -------------------------------------------------------------------------- */
+void rt_token_begin(struct rt_block *b)
+{
+	__builtin_memset(&g, 0, sizeof g);
+	g.nthread = g.last_id = g.had = 1;
+	g.holder = g.members = b;
+	g.random = RT_SESSION->chaos;
+	b->thread_id = 1;
+	b->next_member = 0;
+	b->token_free = 0;
+	b->log_home = (word)b;
+}
+
+void rt_token_join(struct rt_block *c, const struct rt_block *parent)
+{
+	c->log_home = parent->log_home;
+	c->thread_id = ++g.last_id;
+	c->token_free = 1;
+	c->token_quantum = FIRST_QUANTUM;
+	c->turn = RT_TURN_OTHERS;
+	lock();
+	c->next_member = (word)g.members;
+	g.members = c;
+	g.nthread++;
+	unlock();
+}
+
+static void remove(const struct rt_block *c)
+{
+	if (g.members == c) {
+		g.members = NEXT(c, next_member);
+	} else {
+		struct rt_block *m = g.members;
+
+		while (m && NEXT(m, next_member) != c)
+			m = NEXT(m, next_member);
+		if (m)
+			m->next_member = c->next_member;
+	}
+	g.nthread--;
+}
+
+void rt_token_not_joined(const struct rt_block *c)
+{
+	lock();
+	remove(c);
+	g.last_id--;
+	unlock();
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+static void wake(struct rt_block *b, enum rt_turn turn)
+{
+	__atomic_store_n(&b->turn, turn, __ATOMIC_RELEASE);
+	rt_sys(NR_futex, &b->turn, 1 /* WAKE */, 1);
+}
+
+static void enqueue(struct rt_block *b)
+{
+	b->next_waiting = 0;
+	if (g.last)
+		g.last->next_waiting = (word)b;
+	else
+		g.first = b;
+	g.last = b;
+}
+
+static void dequeue(const struct rt_block *b)
+{
+	struct rt_block *before = 0;
+
+	for (struct rt_block *w = g.first; w && w != b; w = NEXT(w, next_waiting))
+		before = w;
+	if (before)
+		before->next_waiting = b->next_waiting;
+	else
+		g.first = NEXT(b, next_waiting);
+	if (g.last == b)
+		g.last = before;
+}
+
+/* The next one becomes the holder, and is to be woken; 0: nobody waits. Locked. */
+static struct rt_block *grant(void)
+{
+	struct rt_block *to = g.first;
+
+	if (g.random && to)
+		for (u64 n = chance() % g.nthread; n && NEXT(to, next_waiting); n--)
+			to = NEXT(to, next_waiting);
+	if (to)
+		dequeue(to);
+	g.holder = to;
+	g.in_call = 0;
+	return to;
+}
+
+void rt_token_over(void)
+{
+	struct rt_block *to;
+
+	lock();
+	g.over = 1;
+	while ((to = g.first)) {
+		dequeue(to);
+		wake(to, RT_TURN_OWN);
+	}
+	unlock();
+}
+
+/* @b waits. Has it the token now, or does nobody need one any more? */
+static int tries(struct rt_block *b)
+{
+	int done;
+
+	lock();
+	done = b->turn || g.over;
+	if (!done && g.in_call && g.first == b) {
+		g.holder = b;
+		g.in_call = 0;
+		dequeue(b);
+		done = 1;
+	}
+	unlock();
+	return done;
+}
+
+static void wait_in_queue(struct rt_block *b)
+{
+	const word timeout[2] = { 0, LOOK };
+	struct rt_wait w = { 0, 0 };
+
+	for (u32 n = 1; !tries(b); n++) {
+		rt_sys(NR_futex, &b->turn, 0 /* WAIT */, RT_TURN_OTHERS, timeout);
+		if (n % 200 == 0 && rt_controller_gone(&w))
+			rt_token_over();
+	}
+	b->turn = RT_TURN_OTHERS;
+}
+
+/* ---- recorded -------------------------------------------------------------------------------- */
+u64 rt_token_quantum(struct rt_block *b)
+{
+	const u64 n = g.random ? chance() : 0;
+
+	if (!rt_token_shared() || !rt_records(b))
+		return NEVER;
+	if (g.random)
+		return 1 + (n >> 8) % (1ull << n % 17);
+	return b->token_quantum ? b->token_quantum : FIRST_QUANTUM;
+}
+
+static void stands(const struct rt_block *b, enum rt_log_place place, u64 check)
+{
+	g.place = place;
+	g.clock = place == RT_PLACE_SAFEPOINT ? rt_clock(b) : 0;
+	g.pc = b->ctx.pc;
+	g.check = check;
+}
+
+/* @b has the token. */
+static void begin_slice(struct rt_block *b)
+{
+	if (g.had != b->thread_id)
+		rt_log_switch(b, g.place, (const u64[6]){ g.had, g.clock, b->thread_id, g.check,
+							  g.pc });
+	g.had = b->thread_id;
+	g.slice_ends = now() + SLICE;
+	rt_clock_slice(b);
+}
+
+void rt_token_back(struct rt_block *b)
+{
+	int has = 1;
+
+	if (!b->token_free)
+		return;
+	lock();
+	if (g.holder == b)
+		g.in_call = 0;
+	else if (!g.holder)
+		g.holder = b;
+	else
+		has = g.over;
+	if (!has)
+		enqueue(b);
+	unlock();
+	if (!has)
+		wait_in_queue(b);
+	b->token_free = 0;
+	if (g.over) {
+		b->logged = RT_LOG_OVER;
+		rt_clock_slice(b);
+	} else if (g.had != b->thread_id || !has) {
+		begin_slice(b);
+	}
+}
+
+/* Would a call on descriptor @fd find it ready for @what? Then it does not wait. */
+static int is_ready(u64 fd, u32 what)
+{
+	struct { u32 fd; uint16_t events, revents; } p = { (u32)fd, (uint16_t)what, 0 };
+
+	return rt_sys(NR_poll, &p, 1, 0) != 0;
+}
+
+enum waits { KEEPS, PERHAPS, WAITS };
+
+static enum waits futex_waits(u32 op)
+{
+	switch (op & 127) {
+	case 0: case 6: case 9: case 11: case 13:
+		/* FUTEX_WAIT, _LOCK_PI, _WAIT_BITSET, _WAIT_REQUEUE_PI, _LOCK_PI2 */
+		return WAITS;
+	}
+	return KEEPS;
+}
+
+#define POLLIN 1
+#define POLLOUT 4
+
+static enum waits call_waits(struct rt_block *b)
+{
+	const struct rt_call *c = rt_call_of(b->syscall);
+
+	if (c->how != HOW_PLAIN && c->how != HOW_SUB)
+		return KEEPS;
+	switch (b->syscall) {
+	case NR_futex:
+		return futex_waits((u32)ARG1);
+	case NR_read: case NR_readv: case NR_recvfrom: case NR_recvmsg:
+		return is_ready(ARG0, POLLIN) ? PERHAPS : WAITS;
+	case NR_write: case NR_writev: case NR_sendto: case NR_sendmsg:
+		return is_ready(ARG0, POLLOUT) ? PERHAPS : WAITS;
+	case NR_wait4:
+		return ARG2 & 1 /* WNOHANG */ ? PERHAPS : WAITS;
+	case NR_waitid:
+		return ARG3 & 1 ? PERHAPS : WAITS;
+	case NR_poll:
+		return ARG2 ? WAITS : PERHAPS;
+	case NR_epoll_wait: case NR_epoll_pwait:
+		return ARG3 ? WAITS : PERHAPS;
+	case NR_sched_yield: case NR_pause: case NR_nanosleep: case NR_clock_nanosleep:
+	case NR_rt_sigsuspend: case NR_rt_sigtimedwait: case NR_select: case NR_pselect6:
+	case NR_ppoll: case NR_epoll_pwait2: case NR_accept: case NR_accept4: case NR_connect:
+	case NR_flock: case NR_msgrcv: case NR_semop: case NR_semtimedop: case NR_fsync:
+	case NR_fdatasync: case NR_futex_wait: case NR_futex_waitv:
+		return WAITS;
+	}
+	return g.random && chance() % 4 == 0 ? WAITS : PERHAPS;
+}
+
+void rt_token_call(struct rt_block *b)
+{
+	struct rt_block *to = 0;
+	enum waits how;
+
+	if (b->token_free || !rt_token_shared() || !rt_records(b))
+		return;
+	how = call_waits(b);
+	if (how == KEEPS)
+		return;
+	stands(b, RT_PLACE_CALL, b->call_check);
+	b->token_free = 1;
+	lock();
+	if (how == WAITS)
+		to = grant();
+	else
+		g.in_call = 1;
+	unlock();
+	if (to)
+		wake(to, RT_TURN_OWN);
+}
+
+/* Is the slice over? Otherwise the next part of it begins. */
+static int slice_is_over(struct rt_block *b)
+{
+	const u64 at = now();
+
+	if (g.random)
+		return 1;
+	if (at + SLICE / 2 < g.slice_ends && b->token_quantum < MOST_QUANTUM)
+		b->token_quantum *= 2;
+	else if (at > g.slice_ends + SLICE / 2 && b->token_quantum > LEAST_QUANTUM)
+		b->token_quantum /= 2;
+	return at >= g.slice_ends;
+}
+
+void rt_token_safepoint(struct rt_block *b)
+{
+	struct rt_block *to = 0;
+
+	if (!rt_token_shared() || !slice_is_over(b))
+		return;
+	stands(b, RT_PLACE_SAFEPOINT, rt_registers_check(b));
+	lock();
+	if (g.first) {
+		to = grant();
+		b->token_free = 1;
+		enqueue(b);
+	}
+	unlock();
+	if (!to) {
+		g.slice_ends = now() + SLICE;
+		return;
+	}
+	wake(to, RT_TURN_OWN);
+	wait_in_queue(b);
+	b->token_free = 0;
+	if (g.over)
+		b->logged = RT_LOG_OVER;
+	else
+		begin_slice(b);
+}
+
+/* ---- replayed -------------------------------------------------------------------------------- */
+static struct rt_block *member(u64 id)
+{
+	struct rt_block *m = g.members;
+
+	while (m && m->thread_id != id)
+		m = NEXT(m, next_member);
+	return m;
+}
+
+extern void rt_exit_raw(long nr, word status, u32 *state) __attribute__((noreturn));
+extern void rt_park(u32 *state) __attribute__((noreturn));
+
+/* Another program takes the place of this one. While the first thread is there, /proc tells what
+ * the process has mapped. */
+__attribute__((noreturn)) static void end(struct rt_block *b)
+{
+	const u64 all = ~0ull;
+
+	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
+	if (b->tid == b->pid)
+		rt_park(&b->state);
+	rt_exit_raw(NR_exit, 0, &b->state);
+}
+
+void rt_token_await(struct rt_block *b)
+{
+	const word timeout[2] = { 0, 200000000 };
+	struct rt_wait w = { 0, 0 };
+	u32 turn;
+
+	while (!(turn = __atomic_load_n(&b->turn, __ATOMIC_ACQUIRE))) {
+		const long r = rt_sys(NR_futex, &b->turn, 0 /* WAIT */, RT_TURN_OTHERS, timeout);
+
+		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone(&w))
+			rt_sys(NR_exit_group, 125);
+	}
+	if (turn == RT_TURN_LEAVE)
+		end(b);
+	b->turn = RT_TURN_OTHERS;
+	b->token_free = 0;
+}
+
+static void give(struct rt_block *b, u64 id)
+{
+	struct rt_block *to = member(id);
+
+	if (!to || to == b)
+		rt_replay_differs(b, b->ctx.pc);
+	b->token_free = 1;
+	wake(to, RT_TURN_OWN);
+}
+
+void rt_token_give(struct rt_block *b, u64 id)
+{
+	give(b, id);
+	rt_token_await(b);
+}
+
+void rt_token_alone(struct rt_block *b)
+{
+	for (struct rt_block *m = g.members; m; m = NEXT(m, next_member)) {
+		if (m == b)
+			continue;
+		wake(m, RT_TURN_LEAVE);
+		while (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != BLK_DEAD)
+			rt_sys(NR_sched_yield, 0);
+	}
+}
+
+void rt_token_first(struct rt_block *b)
+{
+	if (rt_replays(b))
+		rt_token_await(b);
+	else
+		rt_token_back(b);
+}
+
+/* ---- a thread ends --------------------------------------------------------------------------- */
+u64 rt_token_heir(struct rt_block *b)
+{
+	if (!rt_token_shared())
+		return 0;
+	if (rt_replays(b))
+		return rt_replay_heir(b);
+	return rt_records(b);
+}
+
+void rt_token_leave(struct rt_block *b, u64 heir)
+{
+	struct rt_block *to = 0;
+
+	if (!heir)
+		return;
+	lock();
+	remove(b);
+	if (!rt_replays(b)) {
+		stands(b, RT_PLACE_EXIT, 0);
+		to = grant();
+	}
+	unlock();
+	if (rt_replays(b))
+		give(b, heir);
+	else if (to)
+		wake(to, RT_TURN_OWN);
+}
