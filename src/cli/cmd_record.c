@@ -22,7 +22,8 @@ static const struct pm_opt_help help = {
 	"yet, such as sharing memory, a line says so, its recording ends there, and it goes on.",
 	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
 	"  pugmark replay gz.pugrec                 what it executed\n"
-	"  pugmark record --portable -o x.pugrec -- ./prog    for another machine\n\n"
+	"  pugmark record --portable -o x.pugrec -- ./prog    for another machine\n"
+	"  pugmark record --chaos 1 -o x.pugrec -- ./prog     its threads in an unusual order\n\n"
 	"Exit status: the program's own. 1 if it cannot run or the recording cannot be written, 2 "
 	"for a usage\n"
 	"error.",
@@ -39,6 +40,8 @@ int cmd_record(int argc, char **argv)
 		OPT_FLAG(0, "portable", &o.portable,
 			 "keep the system's programs and libraries, too: for another machine"),
 		OPT_FLAG(0, "lean", &o.lean, "keep no programs and libraries, but checks of them"),
+		OPT_U64(0, "chaos", &o.chaos, "SEED",
+			"threads take turns at random, to find races; SEED, not 0, chooses how"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
 		OPT_FLAG(0, "fix-random", &o.fix_random,
 			 "AT_RANDOM bytes fixed, for comparable runs"),

@@ -23,6 +23,15 @@ $ "$TESTS/record/ten" "$PROGRAMS/threads-static"
 # A race: the counter loses what it loses. Replays count as many instructions, whatever they make of the program.
 $ pugmark record -q -o r.pugrec -- "$PROGRAMS/schedules" races > out; for k in '' --strict-flags '--lcov l' '--exec --discard'; do timeout 100 pugmark replay --no-output --count $k r.pugrec 2>&1 | grep -m1 -o '[0-9,]* instructions'; done | uniq | wc -l
 > 1
+# In an unusual order: what mostly goes well goes wrong, and then in each replay.
+$ for seed in 1 2 3 4 5 6 7 8; do pugmark record -q --chaos $seed -o $seed.pugrec -- "$PROGRAMS/schedules" rarely; done > out; grep -qv ' 3000 times' out && echo found
+> found
+$ for seed in 1 2 3 4 5 6 7 8; do for n in 1 2 3; do pugmark replay -q $seed.pugrec; done | uniq | wc -l; done | uniq
+> 1
+$ for how in races spins ring forks signals leaves executes; do "$TESTS/record/ten" -n 3 -r --chaos=7 "$PROGRAMS/schedules" $how; done | uniq
+> status 0, 1 lines 3 times
+> status 3, 1 lines 3 times
+> status 0, 1 lines 3 times
 # Each thread has a stream, by the number that it had; two replays are the same.
 $ pugmark record -q -o r.pugrec -- "$PROGRAMS/schedules" robust | wc -l
 > 6

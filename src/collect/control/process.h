@@ -41,6 +41,8 @@ struct pm_run_opts {
 	const char *record;		/* the recording to make; implies no_vdso; NULL: none */
 	bool portable, lean;		/* ... which keeps all programs and libraries, or none:
 					 * else those that are not the system's */
+	uint64_t chaos;			/* ... whose threads take turns at random, by this seed; 0:
+					 * by time */
 	struct rec_reader *replay;	/* the recording to run in place of a program; NULL: none */
 	bool echo;			/* ... what it wrote to its terminal is written again */
 	enum xl_kind kind;

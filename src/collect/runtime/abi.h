@@ -417,6 +417,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t turn;			/* futex; enum rt_turn */
 	uint32_t token_quantum;		/* safepoints of the present part of its slice */
 	uint64_t next_member, next_waiting;	/* addresses of blocks; 0: none */
+	uint64_t priority;		/* of threads that take turns at random */
 	uint64_t robust, clear_tid;	/* recorded: what the kernel would see to as it ends */
 	uint64_t tid_at;		/* where its own number goes as it begins; 0: nowhere */
 };

@@ -27,7 +27,7 @@ static struct {				/* of this process */
 					 * stands, enum rt_log_place */
 	u64 clock, pc, check;		/* ... */
 	u64 slice_ends;			/* ns */
-	u64 random;
+	u64 random;			/* 0: slices are of time */
 } g;
 
 #define NEXT(b, link) ((struct rt_block *)PTR((b)->link))
@@ -54,11 +54,13 @@ static u64 now(void)
 	return t[0] * 1000000000 + t[1];
 }
 
+/* xorshift64*, by Vigna: 32 random bits. */
 static u64 chance(void)
 {
-	g.random ^= g.random << 13;
-	g.random ^= g.random >> 7;
-	return g.random ^= g.random << 17;
+	g.random ^= g.random >> 12;
+	g.random ^= g.random << 25;
+	g.random ^= g.random >> 27;
+	return g.random * 0x2545f4914f6cdd1dull >> 32;
 }
 
 int rt_token_shared(void)
@@ -72,10 +74,12 @@ void rt_token_begin(struct rt_block *b)
 	__builtin_memset(&g, 0, sizeof g);
 	g.nthread = g.last_id = g.had = 1;
 	g.holder = g.members = b;
-	g.random = RT_SESSION->chaos;
+	g.random = RT_SESSION->chaos * 0x9e3779b97f4a7c15ull;
+	b->priority = g.random ? chance() : 0;
 	b->thread_id = 1;
 	b->next_member = 0;
 	b->token_free = 0;
+	b->token_quantum = g.random ? MOST_QUANTUM : FIRST_QUANTUM;
 	b->log_home = (word)b;
 }
 
@@ -84,8 +88,9 @@ void rt_token_join(struct rt_block *c, const struct rt_block *parent)
 	c->log_home = parent->log_home;
 	c->thread_id = ++g.last_id;
 	c->token_free = 1;
-	c->token_quantum = FIRST_QUANTUM;
+	c->token_quantum = g.random ? MOST_QUANTUM : FIRST_QUANTUM;
 	c->turn = RT_TURN_OTHERS;
+	c->priority = g.random ? chance() : 0;
 	lock();
 	c->next_member = (word)g.members;
 	g.members = c;
@@ -147,14 +152,22 @@ static void dequeue(const struct rt_block *b)
 		g.last = before;
 }
 
-/* The next one becomes the holder, and is to be woken; 0: nobody waits. Locked. */
-static struct rt_block *grant(void)
+/* Who waits first, or, where turns are taken at random, has the highest priority. Locked. */
+static struct rt_block *next_one(void)
 {
 	struct rt_block *to = g.first;
 
-	if (g.random && to)
-		for (u64 n = chance() % g.nthread; n && NEXT(to, next_waiting); n--)
-			to = NEXT(to, next_waiting);
+	for (struct rt_block *w = to; g.random && w; w = NEXT(w, next_waiting))
+		if (w->priority > to->priority)
+			to = w;
+	return to;
+}
+
+/* The next one becomes the holder, and is to be woken; 0: nobody waits. Locked. */
+static struct rt_block *grant(void)
+{
+	struct rt_block *to = next_one();
+
 	if (to)
 		dequeue(to);
 	g.holder = to;
@@ -206,15 +219,25 @@ static void wait_in_queue(struct rt_block *b)
 }
 
 /* ---- recorded -------------------------------------------------------------------------------- */
+/* A thread has short turns for a while, and then longer ones: what goes wrong only in a few
+ * instructions wants the former, and who is to get far meanwhile the latter. */
+static u64 random_quantum(struct rt_block *b)
+{
+	static const u32 most[] = { 1u << 4, 1u << 7, 1u << 10, 1u << 14 };
+	const u64 n = chance();
+
+	if (n % 32 == 0 || b->token_quantum > most[2])
+		b->token_quantum = most[(n >> 8) % NR_OF(most)];
+	return 1 + (n >> 16) % b->token_quantum;
+}
+
 u64 rt_token_quantum(struct rt_block *b)
 {
-	const u64 n = g.random ? chance() : 0;
-
 	if (!rt_token_shared() || !rt_records(b))
 		return NEVER;
 	if (g.random)
-		return 1 + (n >> 8) % (1ull << n % 17);
-	return b->token_quantum ? b->token_quantum : FIRST_QUANTUM;
+		return random_quantum(b);
+	return b->token_quantum;
 }
 
 static void stands(const struct rt_block *b, enum rt_log_place place, u64 check)
@@ -359,12 +382,17 @@ void rt_token_safepoint(struct rt_block *b)
 
 	if (!rt_token_shared() || !slice_is_over(b))
 		return;
+	if (g.random && chance() % 4 == 0)
+		b->priority = chance();
 	stands(b, RT_PLACE_SAFEPOINT, rt_registers_check(b));
 	lock();
-	if (g.first) {
+	to = next_one();
+	if (to && (!g.random || to->priority > b->priority)) {
 		to = grant();
 		b->token_free = 1;
 		enqueue(b);
+	} else {
+		to = 0;
 	}
 	unlock();
 	if (!to) {
