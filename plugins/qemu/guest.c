@@ -9,7 +9,11 @@
 
 struct guest guest = { .selector = UINT32_MAX };
 
-enum { R_RIP, R_RSP, R_CS, R_CR0, R_CR3, R_EFER, R_COUNT };
+enum {
+	R_RIP, R_RSP, R_CS, R_CR0, R_CR3, R_EFER,
+	R_RDI, R_RSI, R_RDX, R_RCX, R_R8, R_R9, R_RAX,
+	R_COUNT
+};
 static struct qemu_plugin_register *reg[R_COUNT];
 static struct g_byte_array *bytes;	/* what was read last */
 
@@ -17,7 +21,9 @@ bool guest_find_registers(void)
 {
 	static const char *const name[R_COUNT][2] = {
 		[R_RIP] = { "rip", "eip" }, [R_RSP] = { "rsp", "esp" }, [R_CS] = { "cs" }, [R_CR0] = { "cr0" },
-		[R_CR3] = { "cr3" }, [R_EFER] = { "efer" },
+		[R_CR3] = { "cr3" }, [R_EFER] = { "efer" }, [R_RDI] = { "rdi" }, [R_RSI] = { "rsi" },
+		[R_RDX] = { "rdx" }, [R_RCX] = { "rcx" }, [R_R8] = { "r8" }, [R_R9] = { "r9" },
+		[R_RAX] = { "rax" },
 	};
 	struct g_array *all = qemu_plugin_get_registers();
 
@@ -47,7 +53,7 @@ static uint64_t read_register(unsigned r)
 	return v;
 }
 
-static bool read_memory(uint64_t addr, void *to, size_t n)
+bool guest_read(uint64_t addr, void *to, size_t n)
 {
 	g_byte_array_set_size(bytes, 0);
 	if (!qemu_plugin_read_memory_vaddr(addr, bytes, n) || bytes->len < n)
@@ -70,6 +76,16 @@ uint64_t guest_pc(void)
 	return read_register(R_RIP);
 }
 
+uint64_t guest_stack_pointer(void)
+{
+	return read_register(R_RSP);
+}
+
+uint64_t guest_argument(unsigned i)
+{
+	return read_register(R_RDI + i);
+}
+
 bool guest_wide_code(void)
 {
 	uint32_t selector, at;
@@ -84,7 +100,7 @@ bool guest_wide_code(void)
 	guest.selector = selector;
 	/* the L bit of its descriptor; a segment of a local table is no 64-bit code's */
 	guest.selector_wide = !(selector & 4) &&
-		(at + 7 > guest.gdt_size || !read_memory(guest.gdt + at, d, 8) || d[6] & 0x20);
+		(at + 7 > guest.gdt_size || !guest_read(guest.gdt + at, d, 8) || d[6] & 0x20);
 	return guest.selector_wide;
 }
 
@@ -96,7 +112,7 @@ int guest_vector_at(uint64_t pc)
 
 	if (n > VECTORS)
 		n = VECTORS;
-	if (!n || !read_memory(guest.idt, table, (size_t)n * each))
+	if (!n || !guest_read(guest.idt, table, (size_t)n * each))
 		return -1;
 	for (unsigned v = 0; v < n; v++) {
 		const uint8_t *g = table + (size_t)v * each;
@@ -118,7 +134,7 @@ bool guest_interrupted(unsigned vector, uint64_t *pc)
 	uint64_t sp = read_register(R_RSP);
 
 	*pc = 0;
-	return read_memory(sp + (code ? each : 0), pc, each);
+	return guest_read(sp + (code ? each : 0), pc, each);
 }
 
 void guest_table(enum control which, const struct qemu_plugin_mem_value *v)

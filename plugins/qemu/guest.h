@@ -41,6 +41,10 @@ bool guest_interrupted(unsigned vector, uint64_t *pc);
 /* An instruction of CONTROL_IDT or CONTROL_GDT has read @v of its operand. */
 void guest_table(enum control which, const struct qemu_plugin_mem_value *v);
 enum control guest_control(const uint8_t *insn, unsigned len);
+/* Registers of a call: rdi, rsi, rdx, rcx, r8, r9; rax. 0: there is none. */
+uint64_t guest_argument(unsigned i);
+uint64_t guest_stack_pointer(void);
+bool guest_read(uint64_t addr, void *to, size_t n);
 /* Where a direct branch goes that ends at @end; @end if it is none. */
 uint64_t guest_branch(const uint8_t *insn, unsigned len, uint64_t end);
 

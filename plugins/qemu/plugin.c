@@ -22,6 +22,7 @@
 
 #include "guest.h"
 #include "ring.h"
+#include "watch.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -41,6 +42,7 @@ struct block {
 	bool control;			/* it may change control registers */
 	bool handler;			/* of `vector` */
 	uint8_t vector;
+	bool watched;			/* something is to be said when it begins */
 	bool plain;			/* pugmark knows it, and none of the above */
 	uint8_t *len, *code;		/* of each instruction; of all */
 	struct insn insn[];
@@ -153,7 +155,7 @@ static struct block *moved(struct block *b)
 		m->insn[i].block = m;
 	m->elsewhere = NULL;
 	m->number = UINT32_MAX;
-	m->plain = m->handler = false;
+	m->plain = m->handler = m->watched = false;
 	return b->elsewhere = keep(m);
 }
 
@@ -177,7 +179,21 @@ static void define(struct block *b, bool wide)
 		vector = guest_vector_at(b->pc);
 	b->handler = vector >= 0;
 	b->vector = (uint8_t)vector;
-	b->plain = !b->handler && !b->control;
+	b->watched = watch_wants(b->pc);
+	b->plain = !b->handler && !b->control && !b->watched;
+}
+
+static void say_watched(uint64_t pc)
+{
+	uint64_t became;
+
+	if (!watch_say(pc, &became))
+		return;
+	for (size_t i = 0; i <= table.mask; i++)
+		if (table.slot[i] && table.slot[i]->pc == became) {
+			table.slot[i]->watched = true;
+			table.slot[i]->plain = false;
+		}
 }
 
 static void say_space(void)
@@ -223,6 +239,8 @@ static __attribute__((noinline)) void unusual_block(struct block *b)
 			define(where, guest_wide_code());
 		if (where->handler)
 			say_interrupt(where->vector);
+		if (where->watched)
+			say_watched(where->pc);
 		ring_put(where->word);
 	}
 	state.look = b->control;
@@ -376,11 +394,13 @@ EXPORT int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int ar
 
 int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
 {
-	int fd = -1;
+	int fd = -1, watch = -1;
 
 	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "ring=", 5))
 			fd = atoi(argv[i] + 5);
+		else if (!strncmp(argv[i], "watch=", 6))
+			watch = atoi(argv[i] + 6);
 		else if (!strcmp(argv[i], "devices=on"))
 			state.devices = true;
 	}
@@ -389,7 +409,7 @@ int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, cha
 		fprintf(stderr, "pugmark's plug-in traces a system with one x86 processor\n");
 		return 1;
 	}
-	if (!ring_open(fd)) {
+	if (!ring_open(fd) || (watch >= 0 && !watch_open(watch))) {
 		fprintf(stderr, "pugmark's plug-in is started by `pugmark machine run --guest`\n");
 		return 1;
 	}

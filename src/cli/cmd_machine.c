@@ -197,8 +197,7 @@ static void check_guest(const struct pm_opt_help *help)
 		{ "--elf", run.elf }, { "--load", run.load }, { "--save", run.save },
 		{ "--cat", run.monitor.cat }, { "--sideband", run.monitor.sideband },
 		{ "--bus", run.monitor.bus }, { "--bus-format", run.monitor.bus_format },
-		{ "--kernel-events", run.kernel_events }, { "--no-idle", run.no_idle },
-		{ "--warmup", run.warmup }, { "--cycles", run.cycles }, { "--gdb", run.gdb },
+		{ "--no-idle", run.no_idle }, { "--warmup", run.warmup }, { "--cycles", run.cycles }, { "--gdb", run.gdb },
 	};
 	uint64_t ram;
 
@@ -209,6 +208,8 @@ static void check_guest(const struct pm_opt_help *help)
 			pm_opt_usage(help, "%s is for the R4400, not for --guest", r4400[i].option);
 	if (!run.kernel)
 		pm_opt_usage(help, "--guest needs --kernel");
+	if (run.kernel_events && strcmp(run.guest, "x86_64"))
+		pm_opt_usage(help, "--kernel-events is for guests of x86_64, not of %s", run.guest);
 	if (run.ram && (!pm_parse_size(run.ram, &ram) || ram < 1 << 20))
 		pm_opt_usage(help, "'%s' is not a size of RAM", run.ram);
 }
@@ -335,7 +336,7 @@ static enum pm_status watch(struct machine *m, struct pm_pipeline **pipe, struct
 	else if (!run.trace && !run.refs && !run.sims.n)
 		return PM_OK;
 	if (how.unknown_spaces) {
-		m->kernel = guest_kernel_new(run.kernel_events, NULL, err);
+		m->kernel = guest_kernel_new(run.kernel_events, err);
 		if (!m->kernel)
 			return PM_ERR;
 	}
@@ -419,7 +420,7 @@ static int run_guest(void)
 		},
 		.trace = run.trace, .trace_format = run.trace_format, .json = run.json,
 		.refs = run.refs, .refs_format = run.refs_format,
-		.sims = &run.sims, .stats = run.stats,
+		.kernel_events = run.kernel_events, .sims = &run.sims, .stats = run.stats,
 	};
 
 	return machine_guest(&g);

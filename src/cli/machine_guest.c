@@ -13,6 +13,16 @@
 #include "report/result_view.h"
 #include "trace/sinks.h"
 
+#define NO_EVENTS	"the kernel called none of the functions that its events are known by"
+
+struct guest {
+	struct pm_pipeline *p;
+	struct pm_result *result;
+	struct qs_reader *r;
+	struct guest_events *events;	/* NULL: not wanted */
+	struct pm_kernel_file *file;
+};
+
 static volatile int interrupted;
 
 static void on_signal(int sig)
@@ -24,6 +34,7 @@ static void on_signal(int sig)
 static enum pm_status set_up(const struct machine_guest *g, struct pm_pipeline *p,
 			     struct pm_err *err)
 {
+	const uint32_t facts = g->kernel_events ? QS_KERNEL_FACTS : QS_FACTS;
 	const char *refs_format = g->refs_format;
 
 	pm_pipeline_info(p, "source", "QEMU");
@@ -33,7 +44,7 @@ static enum pm_status set_up(const struct machine_guest *g, struct pm_pipeline *
 		if (pm_sink_add(p, g->sims->v[i], pm_sims, err) != PM_OK)
 			return PM_ERR;
 	if (g->trace &&
-	    pm_trace_create(p, g->trace, g->trace_format, QS_FACTS, err) != PM_OK)
+	    pm_trace_create(p, g->trace, g->trace_format, facts, err) != PM_OK)
 		return PM_ERR;
 	if (g->refs && !refs_format) {
 		const struct pm_format *f = pm_format_by_name(g->refs);
@@ -41,13 +52,13 @@ static enum pm_status set_up(const struct machine_guest *g, struct pm_pipeline *
 		refs_format = f && strcmp(f->name, "laplace") ? f->name
 			      : strcmp(g->qemu.guest, "i386") ? "laplace64" : "laplace";
 	}
-	if (g->refs && pm_trace_create(p, g->refs, refs_format, QS_FACTS, err) != PM_OK)
+	if (g->refs && pm_trace_create(p, g->refs, refs_format, facts, err) != PM_OK)
 		return PM_ERR;
-	return pm_pipeline_start(p, QS_FACTS, "traces of x86 guests", err);
+	return pm_pipeline_start(p, facts, "traces of x86 guests", err);
 }
 
-static void put_run(struct pm_result *r, const struct qs_totals *t, enum qemu_end how,
-		    double seconds)
+static void put_run(struct pm_result *r, const struct qs_totals *t, uint64_t events,
+		    enum qemu_end how, double seconds)
 {
 	static const char *const name[] = {
 		[QEMU_POWERED_OFF] = "power-off", [QEMU_RESET] = "reset", [QEMU_LIMIT] = "limit",
@@ -61,6 +72,8 @@ static void put_run(struct pm_result *r, const struct qs_totals *t, enum qemu_en
 	pm_result_u64(r, "writes", t->writes, "references");
 	pm_result_u64(r, "interrupts", t->interrupts, NULL);
 	pm_result_u64(r, "switches", t->switches, NULL);
+	if (events)
+		pm_result_u64(r, "kernel_events", events, NULL);
 	pm_result_u64(r, "cut_blocks", t->cut, "blocks");
 	pm_result_u64(r, "attempts", t->attempts, "instructions");
 	pm_result_u64(r, "further_goes", t->goes, NULL);
@@ -84,51 +97,87 @@ static enum pm_status report(const struct machine_guest *g, const struct pm_resu
 	return g->sims->n ? pm_result_print(r, 20, err) : PM_OK;
 }
 
-int machine_guest(struct machine_guest *g)
+/* The reader of all, with kernel events if they are wanted. */
+static enum pm_status begin(struct machine_guest *g, struct guest *x, struct pm_err *err)
 {
-	struct pm_err err = { 0 }, ended = { 0 };
-	enum qemu_end how = QEMU_POWERED_OFF;
-	struct qs_reader *r = NULL;
-	struct pm_pipeline *p = pm_pipeline_new();
-	struct pm_result *result = pm_result_for("machine-guest");
-	const struct qs_totals *t;
-	double seconds = pm_now();
-	enum pm_status st = qemu_check(&g->qemu, &err);
+	if (qemu_check(&g->qemu, err) != PM_OK)
+		return PM_ERR;
+	if (g->kernel_events) {
+		x->events = guest_events_new(g->qemu.kernel, err);
+		if (!x->events)
+			return PM_ERR;
+		g->qemu.watch = guest_events_plan(x->events);
+		x->file = pm_kernel_file_new(g->kernel_events, "kernel events of the guest", err);
+		if (!x->file)
+			return PM_ERR;
+	}
+	if (set_up(g, x->p, err) != PM_OK)
+		return PM_ERR;
+	x->r = qs_reader_new(x->p, g->qemu.limit);
+	if (x->events)
+		qs_reader_kernel(x->r, x->events, x->file, g->refs);
+	return PM_OK;
+}
+
+/* Run it. @ended: why it ended otherwise than it should have. */
+static enum pm_status run_guest(struct machine_guest *g, struct guest *x, enum qemu_end *how,
+				struct pm_err *ended, struct pm_err *err)
+{
+	enum pm_status st;
 
 	g->qemu.interrupted = &interrupted;
+	signal(SIGINT, on_signal);
+	signal(SIGTERM, on_signal);
+	st = qemu_run(&g->qemu, x->r, x->p, how, ended, err);
+	if (st == PM_OK && !qs_reader_totals(x->r)->instructions) {
+		if (!pm_failed(ended))
+			pm_fail_file(ended, "the guest ended before it had turned on paging: there "
+				     "is nothing to trace");
+		*err = *ended;
+		st = PM_ERR;
+	}
+	return st == PM_OK ? qs_reader_finish(x->r, err) : st;
+}
+
+static enum pm_status finish(const struct machine_guest *g, struct guest *x, enum qemu_end how,
+			     double seconds, struct pm_err *err)
+{
+	const struct qs_totals *t = qs_reader_totals(x->r);
+
+	put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
+	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK)
+		return PM_ERR;
+	if (x->file) {
+		err->file = g->qemu.kernel;
+		if (pm_kernel_file_finish(x->file, NO_EVENTS, err) != PM_OK)
+			return PM_ERR;
+		err->file = NULL;
+	}
+	return report(g, x->result, t, seconds, err);
+}
+
+int machine_guest(struct machine_guest *g)
+{
+	struct guest x = { .p = pm_pipeline_new(), .result = pm_result_for("machine-guest") };
+	struct pm_err err = { 0 }, ended = { 0 };
+	enum qemu_end how = QEMU_POWERED_OFF;
+	double seconds = pm_now();
+	enum pm_status st = begin(g, &x, &err);
+
 	if (st == PM_OK)
-		st = set_up(g, p, &err);
-	if (st == PM_OK) {
-		signal(SIGINT, on_signal);
-		signal(SIGTERM, on_signal);
-		r = qs_reader_new(p, g->qemu.limit);
-		st = qemu_run(&g->qemu, r, p, &how, &ended, &err);
-		seconds = pm_now() - seconds;
-		t = qs_reader_totals(r);
-		if (st == PM_OK && !t->instructions) {
-			if (!pm_failed(&ended))
-				pm_fail_file(&ended, "the guest ended before it had turned on "
-					     "paging: there is nothing to trace");
-			err = ended;
-			st = PM_ERR;
-		}
-		if (st == PM_OK)
-			st = qs_reader_finish(r, &err);
-		if (st == PM_OK)
-			put_run(result, t, how, seconds);
-		if (st == PM_OK)
-			st = pm_pipeline_finish(p, result, &err);
-		if (st == PM_OK)
-			st = report(g, result, t, seconds, &err);
-		if (st == PM_OK && pm_failed(&ended)) {
-			err = ended;
-			st = PM_ERR;
-		}
+		st = run_guest(g, &x, &how, &ended, &err);
+	if (st == PM_OK)
+		st = finish(g, &x, how, pm_now() - seconds, &err);
+	if (st == PM_OK && pm_failed(&ended)) {
+		err = ended;
+		st = PM_ERR;
 	}
 	if (pm_failed(&err))
 		traces_fail(&err);
-	pm_pipeline_free(p);
-	qs_reader_free(r);	/* behind the pipeline, which refers to its code table */
-	pm_result_free(result);
+	pm_pipeline_free(x.p);
+	qs_reader_free(x.r);	/* behind the pipeline, which refers to its code table */
+	pm_kernel_file_free(x.file);
+	guest_events_free(x.events);
+	pm_result_free(x.result);
 	return st == PM_OK && how != QEMU_RESET ? 0 : 1;
 }

@@ -10,6 +10,7 @@ struct machine_guest {
 	struct qemu_config qemu;
 	const char *trace, *trace_format, *json;	/* NULL: none */
 	const char *refs, *refs_format;			/* every reference with its address space */
+	const char *kernel_events;			/* NULL: none */
 	const struct pm_opt_list *sims;
 	bool stats;
 };

@@ -20,9 +20,8 @@
 
 struct guest_kernel;
 
-/* Events go to the file @path (NULL: to none), in @format (NULL: by the name, else
- * laplace-events). */
-struct guest_kernel *guest_kernel_new(const char *path, const char *format, struct pm_err *err);
+/* Events go to the file @path (NULL: to none). */
+struct guest_kernel *guest_kernel_new(const char *path, struct pm_err *err);
 /* A 32-bit store of @v to offset @off of the window. True: call guest_kernel_pass() before the next
  * instruction. */
 bool guest_kernel_store(struct guest_kernel *k, uint32_t off, uint32_t v);

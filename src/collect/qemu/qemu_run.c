@@ -29,7 +29,8 @@ extern const char pm_qemu_plugin[], pm_qemu_plugin_end[];
 struct qemu {
 	const struct qemu_config *cfg;
 	pid_t pid;			/* 0: not started, or reaped */
-	int ring_fd, plugin_fd, said_fd;	/* memory files; `said`: its standard error */
+	/* memory files; `said`: its standard error */
+	int ring_fd, plugin_fd, watch_fd, said_fd;
 	int events[2];			/* sockets: QEMU's reports of what happens to the machine */
 	struct qs_ring *ring;
 	uint64_t *copy;			/* of a buffer: nobody else writes to it */
@@ -177,13 +178,14 @@ static void make_args(struct qemu *q)
 	arg(q, "-mon");
 	arg(q, "chardev=events,mode=control");
 	arg(q, "-plugin");
-	arg(q, "/proc/self/fd/%d,ring=%d%s", q->plugin_fd, q->ring_fd,
+	arg(q, "/proc/self/fd/%d,ring=%d,watch=%d%s", q->plugin_fd, q->ring_fd, q->watch_fd,
 	    c->devices ? ",devices=on" : "");
 }
 
 static enum pm_status make_files(struct qemu *q, struct pm_err *err)
 {
 	static const char hello[] = "{\"execute\":\"qmp_capabilities\"}\n";
+	const struct qs_plan *w = q->cfg->watch;
 	size_t n = (size_t)(pm_qemu_plugin_end - pm_qemu_plugin);
 	void *p;
 
@@ -194,6 +196,11 @@ static enum pm_status make_files(struct qemu *q, struct pm_err *err)
 	    ftruncate(q->ring_fd, QS_SIZE) ||
 	    write(q->plugin_fd, pm_qemu_plugin, n) != (ssize_t)n)
 		return pm_fail_errno(err, "cannot make a memory file");
+	if (w) {
+		q->watch_fd = memfd_create("pugmark-watch", 0);
+		if (q->watch_fd < 0 || write(q->watch_fd, w, sizeof *w) != (ssize_t)sizeof *w)
+			return pm_fail_errno(err, "cannot make a memory file");
+	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, q->events) ||
 	    fcntl(q->events[0], F_SETFD, FD_CLOEXEC) ||
 	    write(q->events[0], hello, sizeof hello - 1) < 0)
@@ -367,8 +374,8 @@ static void release(struct qemu *q)
 	for (unsigned i = 0; i < q->narg; i++)
 		free(q->arg[i]);
 	free(q->copy);
-	for (unsigned i = 0; i < 5; i++) {
-		int fd = ((int[]){ q->ring_fd, q->plugin_fd, q->said_fd, q->events[0],
+	for (unsigned i = 0; i < 6; i++) {
+		int fd = ((int[]){ q->ring_fd, q->plugin_fd, q->watch_fd, q->said_fd, q->events[0],
 				   q->events[1] })[i];
 
 		if (fd >= 0)
@@ -380,7 +387,8 @@ enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, stru
 			enum qemu_end *how, struct pm_err *ended, struct pm_err *err)
 {
 	struct qemu q = {
-		.cfg = cfg, .ring_fd = -1, .plugin_fd = -1, .said_fd = -1, .events = { -1, -1 },
+		.cfg = cfg, .ring_fd = -1, .plugin_fd = -1, .watch_fd = -1, .said_fd = -1,
+		.events = { -1, -1 },
 	};
 	enum pm_status st = make_files(&q, err);
 

@@ -12,6 +12,7 @@
 
 #include "collect/qemu/stream_reader.h"
 
+struct qs_plan;
 struct qemu_config {
 	const char *guest;		/* x86_64 or i386 */
 	const char *qemu;		/* NULL: qemu-system-GUEST */
@@ -23,6 +24,7 @@ struct qemu_config {
 	bool console_to_stderr;
 	bool devices;			/* references to devices' registers are PM_REF_UNCACHED;
 					 * takes time */
+	const struct qs_plan *watch;	/* the kernel's functions to watch; NULL: none */
 	uint64_t limit;			/* instructions; 0: none */
 	volatile int *interrupted;
 };

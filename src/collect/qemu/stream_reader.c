@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/qemu/stream_reader.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "collect/qemu/stream.h"
@@ -11,6 +13,8 @@
 #define MAX_BLOCKS	(1u << 24)
 #define MAX_BATCH	(1u << 20)	/* events; of blocks only those with rep have so many */
 #define NMI		2
+#define KERNEL_EVENTS	64u		/* of a batch, at most */
+#define NAME		256u
 #define PUSHED		SIZE_MAX	/* open_at: it has gone to the pipeline, as whole */
 
 struct qemu_block {
@@ -45,6 +49,16 @@ struct qs_reader {
 	uint64_t limit;
 	uint64_t words;			/* before this buffer */
 	struct qs_totals t;
+
+	struct guest_events *kernel;	/* NULL: they are not wanted */
+	struct pm_kernel_file *file;
+	struct pm_rare rare[KERNEL_EVENTS];
+	char (*name)[NAME];
+	uint32_t nrare;
+	uint64_t time;			/* said last */
+	bool every_time;		/* time is wanted at each block */
+	enum pm_status st;		/* of what an event had to push */
+	struct pm_err *err;		/* where it goes */
 };
 
 struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit)
@@ -69,6 +83,7 @@ void qs_reader_free(struct qs_reader *r)
 	free(r->insn);
 	free(r->code_block);
 	free(r->ev);
+	free(r->name);
 	free(r);
 }
 
@@ -187,14 +202,14 @@ static enum pm_status push(struct qs_reader *r, struct pm_err *err)
 {
 	struct pm_batch b = {
 		.stream = &r->stream, .code = &r->code, .ev = r->ev, .n = r->nev,
-		.first_insn = r->pushed,
+		.first_insn = r->pushed, .rare = r->rare, .nrare = r->nrare,
 	};
 
 	if (!r->nev)
 		return PM_OK;
 	r->code.insn = r->insn;
 	r->code.block = r->code_block;
-	r->nev = 0;
+	r->nev = r->nrare = 0;
 	r->open_at = PUSHED;
 	r->pushed = r->t.instructions;
 	return pm_pipeline_push(r->p, &b, err);
@@ -279,6 +294,64 @@ static uint32_t completed_before(struct qs_reader *r, uint32_t vector, uint64_t 
 	return k;
 }
 
+static void put_time(struct qs_reader *r)
+{
+	if (r->time == r->t.instructions + 1)
+		return;
+	r->time = r->t.instructions + 1;	/* 0: none was said */
+	add(r, PM_EV_TIME)->value = r->t.instructions;
+}
+
+/* What guest_events_read() finds goes to the trace and to the file. */
+static void on_kernel_event(void *self, const struct pm_rare *e, uint8_t type)
+{
+	struct qs_reader *r = self;
+	struct pm_event *ev;
+	struct pm_rare *to;
+
+	pm_kernel_file_add(r->file, r->t.instructions, e, type);
+	if (r->nrare == KERNEL_EVENTS && r->st == PM_OK)
+		r->st = push(r, r->err);
+	if (r->st != PM_OK)
+		return;
+	put_time(r);
+	to = &r->rare[r->nrare];
+	*to = *e;
+	to->name = r->name[r->nrare];
+	snprintf(r->name[r->nrare], NAME, "%s", e->name ? e->name : "");
+	ev = add(r, PM_EV_KERNEL);
+	ev->flags = type;
+	ev->id = r->nrare++;
+}
+
+void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_kernel_file *f,
+		      bool every)
+{
+	r->kernel = g;
+	r->file = f;
+	r->every_time = every;
+	r->name = pm_alloc(KERNEL_EVENTS * sizeof *r->name);
+	guest_events_to(g, on_kernel_event, r);
+}
+
+/* A function is called, or returns, at the block that begins at w[0]. False: it makes no sense. */
+static bool on_watched(struct qs_reader *r, uint32_t number, const uint64_t *w, size_t n,
+		       enum pm_status *st, struct pm_err *err)
+{
+	if (!r->kernel || !n)
+		return false;
+	if (r->open && !close_block(r, completed(r, w[0]))) {
+		*st = PM_END;
+		return true;
+	}
+	r->st = PM_OK;
+	r->err = err;
+	if (!guest_events_read(r->kernel, number, w + 1, n - 1))
+		return false;
+	*st = r->st;
+	return true;
+}
+
 /* HOT: a block begins. */
 static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, struct pm_err *err)
 {
@@ -300,6 +373,8 @@ static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, stru
 	}
 	if (r->nev >= PM_BATCH_EVENTS && push(r, err) != PM_OK)
 		return PM_ERR;
+	if (__builtin_expect(r->every_time, 0))
+		put_time(r);
 	r->open = b;
 	r->open_at = r->nev;
 	r->base = r->again = 0;
@@ -426,6 +501,8 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 		ev->value = number;
 		r->t.interrupts++;
 		return true;
+	case QS_WATCHED:
+		return on_watched(r, number, w, n, st, err);
 	case QS_END:
 		*st = PM_END;
 		return !n;
@@ -475,5 +552,9 @@ enum pm_status qs_reader_finish(struct qs_reader *r, struct pm_err *err)
 {
 	if (r->open)
 		close_block(r, r->again && r->again < r->open->n ? r->again : r->open->n);
-	return push(r, err);
+	r->st = PM_OK;
+	r->err = err;
+	if (r->kernel)
+		guest_events_end(r->kernel);
+	return r->st == PM_OK ? push(r, err) : PM_ERR;
 }

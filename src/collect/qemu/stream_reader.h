@@ -21,10 +21,15 @@
 #ifndef PM_QEMU_STREAM_READER_H
 #define PM_QEMU_STREAM_READER_H
 
+#include <stdbool.h>
+
+#include "collect/qemu/guest_events.h"
+#include "trace/kernel_file.h"
 #include "trace/pipeline.h"
 
 #define QS_FACTS (PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_BRANCHES |	\
 		  PM_HAS_SPACES | PM_HAS_BLOCKS | PM_HAS_REPS)
+#define QS_KERNEL_FACTS (QS_FACTS | PM_HAS_KERNEL | PM_HAS_TIME | PM_HAS_CYCLES)
 
 struct qs_totals {
 	uint64_t instructions;		/* that completed */
@@ -40,6 +45,11 @@ struct qs_totals {
 struct qs_reader;
 /* @limit: so many instructions; 0: all. */
 struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit);
+/* Kernel events are wanted: in the pipeline, which was started with QS_KERNEL_FACTS, and in @f. Their
+ * time, and that of @every block if it is wanted, too, is how many instructions completed before. Both
+ * stay the caller's. Before the first words. */
+void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_kernel_file *f,
+		      bool every);
 /* The next @n words; a record may not be cut. PM_END: the plug-in has ended, or the limit is
  * reached. */
 enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct pm_err *err);
