@@ -43,7 +43,7 @@ test -n "$kernel" || die "linux-image-cloud-amd64 names no kernel"
 dpkg-deb -x deb/linux-image-*.deb k
 dpkg-deb -x deb/busybox-static_*.deb b
 cp k/boot/vmlinuz-* vmlinuz
-cp "$(find b -name busybox -type f | head -n 1)" root/bin/busybox
+cp "$(find b -path "*/bin/busybox" -type f | head -n 1)" root/bin/busybox
 
 # the same work on the guest and on the host: only what it prints counts
 cat >root/work.sh <<'EOF'

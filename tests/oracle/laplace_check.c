@@ -3,6 +3,7 @@
  * the same run: does every reference of a user address lie in what the events say is mapped?
  *
  *   laplace EVENTS <REFERENCES
+ *   laplace --wide EVENTS <REFERENCES      of x86-64: 26 bytes a record
  *
  * Independent of pugmark: its own readers, a bit for each page of each address space. Prints what
  * it counted, a line for each; and after each read of /proc/stat, vmstat and loadavg how many
@@ -15,12 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define USER		0x80000000u
-#define PAGES		(USER >> 12)
+#define PART		(1u << 15)	/* pages */
 #define SPACES		(1u << 20)	/* numbers of page directories */
 #define PIDS		(1u << 16)
 
-static uint8_t *space[SPACES];		/* a bit a page; NULL: not known */
+static bool wide;
+static uint64_t end_of_users = 0x80000000;
+static uint8_t **space[SPACES];		/* a bit a page, in parts; NULL: not known */
 static uint32_t context[PIDS];
 static unsigned long long of_tag[256], user, kernel, unknown, outside, contexts_wrong;
 static bool ended;
@@ -31,24 +33,48 @@ static void die(const char *what, const char *line)
 	exit(1);
 }
 
-static uint8_t *bits(uint64_t n, const char *line)
+static uint64_t parts(void)
+{
+	return (end_of_users >> 12) / PART;
+}
+
+static uint8_t **bits(uint64_t n, const char *line)
 {
 	if (n >= SPACES)
 		die("no such address space", line);
 	if (!space[n])
-		space[n] = calloc(PAGES / 8, 1);
+		space[n] = calloc(parts(), sizeof *space[n]);
 	return space[n];
 }
 
-static void set(uint8_t *b, uint64_t from, uint64_t to, bool mapped, const char *line)
+static bool is_mapped(uint8_t *const *b, uint64_t page)
 {
-	if (from > to || to > USER || from & 4095)
+	const uint8_t *part = b[page / PART];
+
+	return part && part[page % PART / 8] >> page % 8 & 1;
+}
+
+static void set(uint8_t **b, uint64_t from, uint64_t to, bool mapped, const char *line)
+{
+	if (from > to || to > end_of_users || from & 4095)
 		die("no such range", line);
-	for (uint64_t p = from >> 12; p < (to + 4095) >> 12; p++)
+	for (uint64_t p = from >> 12; p < (to + 4095) >> 12; p++) {
+		uint8_t **part = &b[p / PART];
+
+		if (!*part)
+			*part = calloc(PART / 8, 1);
 		if (mapped)
-			b[p / 8] |= (uint8_t)(1 << p % 8);
+			(*part)[p % PART / 8] |= (uint8_t)(1 << p % 8);
 		else
-			b[p / 8] &= (uint8_t)~(1 << p % 8);
+			(*part)[p % PART / 8] &= (uint8_t)~(1 << p % 8);
+	}
+}
+
+static void clear(uint8_t **b)
+{
+	for (uint64_t i = 0; i < parts(); i++)
+		if (b[i])
+			memset(b[i], 0, PART / 8);
 }
 
 static struct { char name[16]; uint64_t inode[3]; } watched[] = {
@@ -76,7 +102,7 @@ static void event(const char *line)
 	const char *p = line + 1;
 	char tag = line[0], *end, name[64] = "";
 	int n = 0;
-	uint8_t *b;
+	uint8_t **b;
 
 	strtoull(p, &end, 16);
 	/* the letter behind an open file's size may look like a number */
@@ -101,7 +127,7 @@ static void event(const char *line)
 	case 'D':
 		b = bits(a[0], line);
 		for (uint64_t q = a[2] >> 12; q < a[3] >> 12; q++)
-			if (!(b[q / 8] >> q % 8 & 1))
+			if (!is_mapped(b, q))
 				die("a page is duplicated that is not there", line);
 		set(bits(a[1], line), a[2], a[3], true, line);
 		break;
@@ -117,11 +143,11 @@ static void event(const char *line)
 		set(bits(context[a[0]], line), a[1], a[1] + a[2], false, line);
 		break;
 	case 'u':
-		memset(bits(a[0], line), 0, PAGES / 8);
+		clear(bits(a[0], line));
 		break;
 	case 'C':
 		b = bits(context[a[0]], line);
-		if (!(b[(a[1] >> 12) / 8] >> (a[1] >> 12) % 8 & 1))
+		if (!is_mapped(b, a[1] >> 12))
 			die("a page is copied that is not there", line);
 		break;
 	case 'e':
@@ -143,10 +169,11 @@ static uint64_t le(const unsigned char *p, unsigned n)
 
 static void reference(const unsigned char *r)
 {
-	uint64_t ctx = le(r + 10, 4), at = le(r + 14, 4);
-	const uint8_t *b;
+	uint64_t ctx = wide ? le(r + 10, 8) : le(r + 10, 4);
+	uint64_t at = wide ? le(r + 18, 8) : le(r + 14, 4);
+	uint8_t *const *b;
 
-	if (at >= USER) {
+	if (at >= end_of_users) {
 		kernel++;
 		return;
 	}
@@ -157,7 +184,7 @@ static void reference(const unsigned char *r)
 	user++;
 	b = ctx < SPACES ? space[ctx] : NULL;
 	contexts_wrong += !b;
-	if (b && b[(at >> 12) / 8] >> (at >> 12) % 8 & 1)
+	if (b && is_mapped(b, at >> 12))
 		return;
 	if (outside++ < 10)
 		printf("outside: %c at time %llx in space %llx: %llx\n", r[0],
@@ -172,25 +199,33 @@ static uint64_t time_of(const char *line)
 
 int main(int argc, char **argv)
 {
-	static unsigned char buf[18 * 65536];
-	FILE *ev = argc == 2 ? fopen(argv[1], "r") : NULL;
+	static unsigned char buf[26 * 65536];
+	FILE *ev;
 	char line[512];
+	uint64_t next;
 	bool have;
-	size_t n;
+	size_t n, each;
 
+	wide = argc == 3 && !strcmp(argv[1], "--wide");
+	ev = argc == 2 + wide ? fopen(argv[1 + wide], "r") : NULL;
+	if (wide)
+		end_of_users = 1ull << 47;
+	each = wide ? 26 : 18;
 	if (!ev) {
-		fprintf(stderr, "usage: laplace EVENTS <REFERENCES\n");
+		fprintf(stderr, "usage: laplace [--wide] EVENTS <REFERENCES\n");
 		return 2;
 	}
 	have = fgets(line, sizeof line, ev);
-	while ((n = fread(buf, 18, 65536, stdin)))
+	next = time_of(line);
+	while ((n = fread(buf, each, 65536, stdin)))
 		for (size_t i = 0; i < n; i++) {
-			while (have && time_of(line) <= le(buf + 18 * i + 1, 8)) {
+			while (have && next <= le(buf + each * i + 1, 8)) {
 				line[strcspn(line, "\n")] = 0;
 				event(line);
 				have = fgets(line, sizeof line, ev);
+				next = time_of(line);
 			}
-			reference(buf + 18 * i);
+			reference(buf + each * i);
 		}
 	for (; have; have = fgets(line, sizeof line, ev)) {
 		line[strcspn(line, "\n")] = 0;

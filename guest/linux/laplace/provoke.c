@@ -6,22 +6,23 @@
  *                    that the kernel reports, without its time; * stands for any number
  *   provoke counts   the kernel's own counts of switches, processes, threads and page faults
  *
- * Without a library, so that it runs on every MIPS Linux of 32 bits. */
-typedef unsigned u32;
+ * Without a library, so that it runs on every MIPS Linux of 32 bits, and on every x86-64 one. */
+typedef unsigned long word;
 
+#ifdef __mips__
 enum { EXIT = 4001, FORK, READ, WRITE, OPEN, CLOSE, WAITPID, UNLINK = 4010, EXECVE, GETPID = 4020,
 	PIPE = 4042, BRK = 4045, MMAP = 4090, MUNMAP, TRUNCATE, FTRUNCATE, CLONE = 4120,
 	WRITEV = 4146, YIELD = 4162, MREMAP = 4167, ACCEPT, BIND, LISTEN = 4174,
 	SOCKET = 4183, PREAD = 4200, PWRITE, SENDFILE = 4207, MADVISE = 4218,
 	SHMGET = 4395, SHMCTL, SHMAT, SHMDT };
 
-#define PAGE		4096u
-#define SHARED		1
-#define PRIVATE		2
 #define ANON		0x800
-#define RDWR		2
 #define CREAT		0x100
-#define TRUNC		0x200
+#define STREAM		2
+#define NONBLOCK	0x80
+#define CHILD		18		/* SIGCHLD */
+/* an offset of 64 bits begins at an even argument */
+#define AT(offset)	0, offset
 
 static long call6(long n, long a, long b, long c, long d, long e, long f)
 {
@@ -35,6 +36,37 @@ static long call6(long n, long a, long b, long c, long d, long e, long f)
 			   "$25", "$31", "hi", "lo", "memory");
 	return a3 ? -1 : v0;
 }
+#else
+enum { EXIT = 60, FORK = 57, READ = 0, WRITE, OPEN, CLOSE, WAITPID = 61, UNLINK = 87, EXECVE = 59,
+	GETPID = 39, PIPE = 22, BRK = 12, MMAP = 9, MUNMAP = 11, TRUNCATE = 76, FTRUNCATE, CLONE = 56,
+	WRITEV = 20, YIELD = 24, MREMAP, ACCEPT = 43, BIND = 49, LISTEN, SOCKET = 41, PREAD = 17,
+	PWRITE, SENDFILE = 40, MADVISE = 28, SHMGET, SHMAT, SHMCTL, SHMDT = 67 };
+
+#define ANON		0x20
+#define CREAT		0x40
+#define STREAM		1
+#define NONBLOCK	0x800
+#define CHILD		17		/* SIGCHLD */
+#define AT(offset)	offset, 0
+
+static long call6(long n, long a, long b, long c, long d, long e, long f)
+{
+	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
+	long r;
+
+	__asm__ volatile("syscall" : "=a"(r)
+			 : "0"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return (word)r > -4096ul ? -1 : r;
+}
+#endif
+
+#define PAGE		4096ul
+#define SHARED		1
+#define PRIVATE		2
+#define RDWR		2
+#define TRUNC		0x200
+
 #define call(n, a, b, c, d)	call6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
 static char line[256];
@@ -46,12 +78,12 @@ static void print(const char *s)
 		line[nline++] = *s++;
 }
 
-static void number(u32 v)
+static void number(word v)
 {
-	char digits[9];
-	int i = 8;
+	char digits[17];
+	int i = 16;
 
-	digits[8] = 0;
+	digits[16] = 0;
 	do {
 		digits[--i] = "0123456789abcdef"[v & 15];
 		v >>= 4;
@@ -67,9 +99,9 @@ static void flush(void)
 }
 
 /* "EVENT tag fields": 'n' takes a number, '*' stands for one. */
-static void must(const char *tag, const char *fields, u32 a, u32 b, u32 c, u32 d, u32 e)
+static void must(const char *tag, const char *fields, word a, word b, word c, word d, word e)
 {
-	u32 v[] = { a, b, c, d, e };
+	word v[] = { a, b, c, d, e };
 	int i = 0;
 
 	print("EVENT ");
@@ -93,19 +125,19 @@ static void die(const char *what)
 	call(EXIT, 1, 0, 0, 0);
 }
 
-static u32 ok(long v, const char *what)
+static word ok(long v, const char *what)
 {
 	if (v == -1)
 		die(what);
-	return (u32)v;
+	return (word)v;
 }
 
-static u32 pid;
+static word pid;
 static volatile char page[4 * PAGE] __attribute__((aligned(4096)));
 
 static void memory(int fd)
 {
-	u32 a, b, top;
+	word a, b, top;
 
 	a = ok(call6(MMAP, 0, 5 * PAGE, 3, PRIVATE | ANON, -1, 0), "mmap");
 	must("m", "nnn", pid, a, 5 * PAGE, 0, 0);
@@ -147,8 +179,8 @@ static void memory(int fd)
 
 static void shared_memory(void)
 {
-	u32 id = ok(call(SHMGET, 0, 2 * PAGE, 0x3b0, 0), "shmget");
-	u32 a = ok(call(SHMAT, id, 0, 0, 0), "shmat");
+	word id = ok(call(SHMGET, 0, 2 * PAGE, 0x3b0, 0), "shmget");
+	word a = ok(call(SHMAT, id, 0, 0, 0), "shmat");
 
 	must("s", "nnnn", pid, a, 2 * PAGE, id, 0);
 	*(volatile char *)a = 1;
@@ -160,13 +192,13 @@ static void shared_memory(void)
 
 static void files(int fd)
 {
-	const struct { const void *p; u32 n; } v[2] = { { "abc", 3 }, { "de", 2 } };
+	const struct { const void *p; word n; } v[2] = { { "abc", 3 }, { "de", 2 } };
 	char buf[64];
 	int p[2];
 
-	ok(call6(PWRITE, fd, (long)"xyz", 3, 0, 0x1234, 0), "pwrite");
+	ok(call6(PWRITE, fd, (long)"xyz", 3, AT(0x1234), 0), "pwrite");
 	must(">", "n***nn", pid, 0x1234, 3, 0, 0);
-	ok(call6(PREAD, fd, (long)buf, 7, 0, 0x1230, 0), "pread");
+	ok(call6(PREAD, fd, (long)buf, 7, AT(0x1230), 0), "pread");
 	must("<", "n***nn", pid, 0x1230, 7, 0, 0);
 	ok(call(WRITEV, fd, v, 2, 0), "writev");
 	must(">", "n***nn", pid, 4 * PAGE, 5, 0, 0);
@@ -195,7 +227,7 @@ static void names(void)
 	ok(call(UNLINK, name, 0, 0, 0), "unlink");
 	must("-", "***", 0, 0, 0, 0, 0);
 	call(UNLINK, at.path, 0, 0, 0);
-	s = (int)ok(call(SOCKET, 1, 2 | 0x80, 0, 0), "socket");
+	s = (int)ok(call(SOCKET, 1, STREAM | NONBLOCK, 0, 0), "socket");
 	ok(call(BIND, s, &at, 2 + sizeof at.path, 0), "bind");
 	ok(call(LISTEN, s, 1, 0, 0), "listen");
 	call(ACCEPT, s, 0, 0, 0);		/* nobody is there */
@@ -203,12 +235,12 @@ static void names(void)
 	call(UNLINK, at.path, 0, 0, 0);
 }
 
-static u32 deep(u32 n)
+static word deep(word n)
 {
 	volatile char here[3000];
 
 	here[0] = here[2999] = (char)n;
-	return n ? deep(n - 1) + (u32)here[0] : 0;
+	return n ? deep(n - 1) + (word)here[0] : 0;
 }
 
 /* argv[0] must be a path. */
@@ -219,11 +251,11 @@ static void processes(char **argv)
 
 	child = (long)ok(call(FORK, 0, 0, 0, 0), "fork");
 	if (!child) {
-		u32 me = ok(call(GETPID, 0, 0, 0, 0), "getpid");
+		word me = ok(call(GETPID, 0, 0, 0, 0), "getpid");
 		char *args[] = { argv[0], (char *)"nothing", 0 };
 
 		page[5] = 7;			/* a copy */
-		must("C", "nn", me, (u32)&page[5], 0, 0, 0);
+		must("C", "nn", me, (word)&page[5], 0, 0, 0);
 		must("F", "nn", me, pid, 0, 0, 0);
 		must("A", "n*", me, 0, 0, 0, 0);
 		must("S", "n", me, 0, 0, 0, 0);
@@ -232,15 +264,15 @@ static void processes(char **argv)
 	}
 	call(WAITPID, child, &status, 0, 0);
 	print("EVENT X");
-	number((u32)child);
+	number((word)child);
 	print(" * * * provoke\n");
 	flush();
-	must("T", "n**", (u32)child, 0, 0, 0, 0);
+	must("T", "n**", (word)child, 0, 0, 0, 0);
 	must("u", "*", 0, 0, 0, 0, 0);
 	must("D", "****", 0, 0, 0, 0, 0);
 	must("&", "n***", pid, 0, 0, 0, 0);
 	/* one that shares memory: no address space of its own */
-	child = call6(CLONE, 0x100 | 0x4000 | 18, 0, 0, 0, 0, 0);
+	child = call6(CLONE, 0x100 | 0x4000 | CHILD, 0, 0, 0, 0, 0);
 	if (!child)
 		call(EXIT, 0, 0, 0, 0);
 	call(WAITPID, child, &status, 0, 0);
@@ -271,7 +303,7 @@ static void get(const char *file)
 	long n;
 
 	/* its pages must be there: a fault in the middle of the read would be counted or not */
-	for (u32 i = 0; i < sizeof text; i += 512)
+	for (word i = 0; i < sizeof text; i += 512)
 		text[i] = 1;
 	n = call(READ, fd, text, sizeof text - 1, 0);
 	text[n > 0 ? n : 0] = 0;
@@ -309,7 +341,7 @@ void start(long *sp)
 {
 	char **argv = (char **)(sp + 1);
 
-	pid = (u32)call(GETPID, 0, 0, 0, 0);
+	pid = (word)call(GETPID, 0, 0, 0, 0);
 	if (sp[0] > 1 && argv[1][0] == 'c') {
 		counts();
 	} else if (sp[0] == 1) {
@@ -320,5 +352,9 @@ void start(long *sp)
 	call(EXIT, 0, 0, 0, 0);
 }
 
+#ifdef __mips__
 __asm__(".globl __start\n.set noreorder\n__start:\n"
 	"\tmove $4, $29\n\taddiu $29, $29, -32\n\tjal start\n\t nop\n");
+#else
+__asm__(".globl _start\n_start:\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall start\n");
+#endif

@@ -168,7 +168,7 @@ static void on_insert(struct guest_events *g, const struct values *x)
 	struct guest_area a = part(x, 1, 0, UINT64_MAX);
 
 	if (!(uint32_t)x->v[0])
-		add_area(g, x->v[13], &a);
+		add_area(g, x->v[11], &a);
 }
 
 static void on_grow(struct guest_events *g, const struct values *x)
