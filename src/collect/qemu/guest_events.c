@@ -477,26 +477,32 @@ static const struct watched {
 	{ { "__x64_sys_accept4", "", NULL, true }, on_accept, NULL },
 };
 
-struct guest_events *guest_events_new(const char *kernel, struct pm_err *err)
+struct guest_events *guest_events_of(const struct linux_image *k, struct pm_err *err)
 {
 	struct guest_events *g = pm_alloc(sizeof *g);
-	struct linux_image *k = linux_image_open(kernel, err);
 	struct watch_row row[NR(watched)];
-	enum pm_status st = PM_ERR;
 
 	_Static_assert(NR(watched) <= QS_WATCHES, "all fit");
 	for (unsigned i = 0; i < NR(watched); i++)
 		row[i] = watched[i].row;
-	if (k) {
-		err->file = kernel;
-		st = watch_plan_make(&g->plan, row, NR(row), k, err);
-		linux_image_free(k);
-	}
-	if (st != PM_OK) {
-		guest_events_free(g);
+	if (watch_plan_make(&g->plan, row, NR(row), k, err) == PM_OK)
+		return g;
+	guest_events_free(g);
+	return NULL;
+}
+
+struct guest_events *guest_events_new(const char *kernel, struct pm_err *err)
+{
+	struct linux_image *k = linux_image_open(kernel, err);
+	struct guest_events *g = NULL;
+
+	if (!k)
 		return NULL;
-	}
-	err->file = NULL;
+	err->file = kernel;
+	g = guest_events_of(k, err);
+	if (g)
+		err->file = NULL;
+	linux_image_free(k);
 	return g;
 }
 

@@ -20,9 +20,11 @@
 #include "pugmark/pugmark.h"
 
 struct guest_events;
+struct linux_image;
 struct qs_plan;
 
 struct guest_events *guest_events_new(const char *kernel, struct pm_err *err);
+struct guest_events *guest_events_of(const struct linux_image *k, struct pm_err *err);
 void guest_events_free(struct guest_events *g);	/* NULL is fine */
 const struct qs_plan *guest_events_plan(const struct guest_events *g);
 /* What is to be called for each event; @type: the file type's letter, 0 none. @r is borrowed. */
