@@ -36,7 +36,7 @@ static const char *const kernel_types[][10] = {
 	{ "vm_area_struct", "(vm_start", "vm_end", "vm_mm", "vm_pgoff", "vm_file", "vm_ops",
 	  "vm_private_data", "vm_flags" },
 	{ "vm_special_mapping", "name" }, { "pt_regs", "di", "si", "dx", "ip" },
-	{ "kern_ipc_perm", "id" },
+	{ "kern_ipc_perm", "id" }, { "cpuinfo_x86", "x86_capability" },
 };
 
 static inline void kernel_put(struct pm_buf *b, uint64_t v, unsigned bytes)

@@ -128,7 +128,7 @@ static uint64_t begin_of(const struct qs_value *v, const struct call *c)
 	if (v->from < QS_ARGUMENTS)
 		return guest_argument(v->from);
 	if (v->from == QS_SYMBOL)
-		return v->start + slide;
+		return v->start ? v->start + slide : 0;
 	return c && v->start < QS_KEPT ? c->value[v->start] : 0;
 }
 

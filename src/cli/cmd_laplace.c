@@ -58,7 +58,8 @@ int cmd_laplace(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "format of REFERENCES (default: guess)"),
 		OPT_STR(0, "kernel", &kernel, "HEX",
-			"where kernel addresses begin (c0000000; an R4400's: 80000000)"),
+			"where kernel addresses begin (c0000000; an R4400's: 80000000; x86_64's: "
+			"100000000)"),
 		OPT_STR(0, "l1i", &l1i, "CACHE", "instruction cache (16k,1way,32)"),
 		OPT_STR(0, "l1d", &l1d, "CACHE", "data cache (16k,1way,32)"),
 		OPT_STR(0, "windows", &windows, "N,N...",

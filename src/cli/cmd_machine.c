@@ -176,7 +176,7 @@ static const struct pm_opt run_opts[] = {
 	OPT_STR(0, "refs-format", &run.refs_format, "FORMAT",
 		"its format (default: by the name, else laplace; x86_64: laplace64)"),
 	OPT_STR(0, "kernel-events", &run.kernel_events, "FILE",
-		"what the guest's kernel reports: switches, forks, mappings (laplace-events)"),
+		"what the guest's kernel does: switches, forks, mappings (laplace-events)"),
 	OPT_LIST('s', "sim", &run.sims, "NAME:CONFIG",
 		 "a simulator or sink on these instructions, as `pugmark sim` has them"),
 	OPT_FLAG(0, "no-idle", &run.no_idle, "leave out loops that provably only wait"),

@@ -24,7 +24,8 @@ int cmd_merge(int argc, char **argv)
 		OPT_STR('f', "from", &from, "FORMAT", "format of REFERENCES (default: guess)"),
 		OPT_STR('t', "to", &to, "FORMAT", "output format (laplace-basic)"),
 		OPT_STR(0, "kernel", &kernel, "HEX",
-			"where kernel addresses begin (c0000000; an R4400's: 80000000)"),
+			"where kernel addresses begin (c0000000; an R4400's: 80000000; x86_64's: "
+			"100000000)"),
 		OPT_END
 	};
 	struct pm_err err = { 0 };

@@ -249,7 +249,11 @@ static void events(void **state)
 	/* a stack is made before the process has the address space 0xaa */
 	RETURN("insert_vm_struct", 0, 0xaa, 0x7000, 0x8000, 7, 0, 0, 0, 0, 0, 0, TEXT, TEXT, 0xaa);
 	RETURN("expand_downwards", 0, 0xaa, 0x6123, 0x7000);
-	CALL("membarrier_exec_mmap", 0xaa, 0x55);
+	assert_int_equal(guest_events_space(g, 0x54), 0);
+	CALL("membarrier_exec_mmap", 0xaa, 0x54, 1 << 11);
+	assert_int_equal(guest_events_space(g, 0x54), 0x54);
+	assert_int_equal(guest_events_space(g, 0x55), 0x54);
+	assert_int_equal(guest_events_space(g, 0x56), 0);
 	RETURN("mmap_region", 0x400000, 9, 0x800003, 0, 0xff, 0x2000, 3, TEXT);
 	RETURN("mmap_region", -12ull, 9, 0x800003, 0, 0xff, 0x2000, 3, TEXT);
 	RETURN("do_brk_flags", 0, 0x900000, 0x3000);
@@ -267,8 +271,9 @@ static void events(void **state)
 	CALL("unmap_vmas", 0xbb, 0x66, 0, UINT64_MAX);
 	CALL("exit_sem", 2, 5000, 7000);
 	guest_events_end(g);
+	assert_int_equal(guest_events_space(g, 0x66), 0);
 	assert_string_equal(said,
-		"F 1 0\nS 1\nA 1 55\nm 1 7000 1000\nm 1 6000 1000\n"
+		"F 1 0\nS 1\nA 1 54\nm 1 7000 1000\nm 1 6000 1000\n"
 		"M 1 400000 2000 9 8 3 3 /bin/name\nm 1 900000 3000\nX 1 9 8 3 name\n"
 		"F 2 1\nA 2 66\nS 2\nC 2 900010\nC 2 902010\nU 2 1000 1000\nu 66\nT 2 5 7\ne\n");
 	/* words that make no sense */

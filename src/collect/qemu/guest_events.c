@@ -23,6 +23,7 @@
 #define FAULT_FAILED	0xc73u		/* VM_FAULT_ERROR, VM_FAULT_RETRY */
 #define DONTNEED	4u		/* of madvise */
 #define SB_KERNMOUNT	(1u << 22)
+#define CAP_PTI		(1u << 11)	/* of the eighth word of the processor's features */
 
 struct values {
 	uint64_t v[VALUES];
@@ -42,8 +43,10 @@ struct guest_events {
 	void *self;
 	struct guest_spaces spaces;
 	struct pm_map tasks;		/* pid -> struct task */
+	struct pm_map directories;	/* of processes: page -> nothing */
 	uint64_t pid, tgid, mm;		/* of the task that runs */
 	bool any;			/* there was an event */
+	bool two_directories;
 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -188,6 +191,7 @@ static void on_unmap(struct guest_events *g, const struct values *x)
 		if (guest_spaces_find(&g->spaces, mm, NULL, NULL))
 			EMIT(g, 'u', x->v[1]);
 		guest_spaces_remove(&g->spaces, mm);
+		pm_map_del(&g->directories, x->v[1]);
 	} else if (guest_spaces_find(&g->spaces, mm, &pid, NULL) && start < end) {
 		EMIT(g, 'U', pid, start, end - start);
 	}
@@ -268,6 +272,13 @@ static void on_switch(struct guest_events *g, const struct values *x)
 	EMIT(g, 'S', g->pid);
 }
 
+static void add_space(struct guest_events *g, uint64_t mm, uint64_t pid, uint64_t directory)
+{
+	guest_spaces_add(&g->spaces, mm, pid);
+	pm_map_put(&g->directories, directory, NULL);
+	EMIT(g, 'A', pid, directory);
+}
+
 static void on_fork(struct guest_events *g, const struct values *x)
 {
 	const uint64_t pid = x->v[0], tgid = x->v[1], mm = x->v[2];
@@ -277,9 +288,8 @@ static void on_fork(struct guest_events *g, const struct values *x)
 	if (!mm || mm == g->mm)
 		return;
 	guest_spaces_forked(&g->spaces, g->mm);
-	guest_spaces_add(&g->spaces, mm, tgid);
+	add_space(g, mm, tgid, x->v[3]);
 	guest_spaces_forked(&g->spaces, mm);
-	EMIT(g, 'A', tgid, x->v[3]);
 }
 
 static void on_exec_mmap(struct guest_events *g, const struct values *x)
@@ -287,10 +297,10 @@ static void on_exec_mmap(struct guest_events *g, const struct values *x)
 	const uint64_t mm = x->v[0];
 	struct guest_area a;
 
+	g->two_directories = x->v[2] & CAP_PTI;
 	g->pid = g->tgid;		/* the other threads are gone */
 	g->mm = mm;
-	EMIT(g, 'A', g->tgid, x->v[1]);
-	guest_spaces_add(&g->spaces, mm, g->tgid);
+	add_space(g, mm, g->tgid, x->v[1]);
 	while (guest_spaces_kept(&g->spaces, mm, &a))
 		describe(g, g->tgid, &a);
 }
@@ -434,7 +444,8 @@ static const struct watched {
 	    NULL, false }, on_switch, NULL },
 	{ { "wake_up_new_task", "rdi>task_struct.pid/4 rdi>task_struct.tgid/4 rdi>task_struct.mm "
 	    PGD("rdi>task_struct.mm"), NULL, false }, on_fork, NULL },
-	{ { "membarrier_exec_mmap", "rdi " PGD("rdi"), NULL, false }, on_exec_mmap, NULL },
+	{ { "membarrier_exec_mmap", "rdi " PGD("rdi") "&boot_cpu_data>cpuinfo_x86.x86_capability+28/4",
+	    NULL, false }, on_exec_mmap, NULL },
 	{ { "finalize_exec", INODE(FILE_OF("rdi>linux_binprm.file")) "rdi>linux_binprm.filename$",
 	    NULL, false }, on_exec, NULL },
 	{ { "do_exit", "", NULL, false }, on_do_exit, NULL },
@@ -515,6 +526,7 @@ void guest_events_free(struct guest_events *g)
 	for (size_t i = 0; pm_map_next(&g->tasks, &i, &key, &val); )
 		free((void *)(uintptr_t)val);
 	pm_map_release(&g->tasks);
+	pm_map_release(&g->directories);
 	guest_spaces_release(&g->spaces);
 	free(g);
 }
@@ -574,6 +586,13 @@ bool guest_events_read(struct guest_events *g, uint32_t number, const uint64_t *
 	else if (!leave && watched[which].call)
 		watched[which].call(g, &x);
 	return true;
+}
+
+uint64_t guest_events_space(const struct guest_events *g, uint64_t page)
+{
+	if (g->two_directories)
+		page &= ~1ull;
+	return pm_map_get(&g->directories, page) ? page : 0;
 }
 
 void guest_events_end(struct guest_events *g)

@@ -489,6 +489,8 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 			return false;
 		ev = add(r, PM_EV_SWITCH);
 		ev->value = w[0] >> 12;
+		if (r->kernel)
+			ev->value = guest_events_space(r->kernel, ev->value);
 		r->t.switches++;
 		return true;
 	case QS_INTERRUPT:

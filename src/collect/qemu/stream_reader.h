@@ -46,8 +46,9 @@ struct qs_reader;
 /* @limit: so many instructions; 0: all. */
 struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit);
 /* Kernel events are wanted: in the pipeline, which was started with QS_KERNEL_FACTS, and in @f. Their
- * time, and that of @every block if it is wanted, too, is how many instructions completed before. Both
- * stay the caller's. Before the first words. */
+ * time, and that of @every block if it is wanted, too, is how many instructions completed before.
+ * PM_EV_SWITCH has 0 for page directories that are no process's. @g and @f stay
+ * the caller's. Before the first words. */
 void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_kernel_file *f,
 		      bool every);
 /* The next @n words; a record may not be cut. PM_END: the plug-in has ended, or the limit is

@@ -58,6 +58,16 @@ static const char *parse_place(struct plan_maker *m, const char *s, int32_t *at)
 	return s - 1;
 }
 
+static const char *parse_symbol(const struct plan_maker *m, const char *s, uint64_t *addr)
+{
+	const size_t n = strcspn(s, " >/$#@");
+	char word[WORD];
+
+	snprintf(word, sizeof word, "%.*s", (int)n, s);
+	*addr = linux_image_symbol(m->k, word);
+	return s + n;
+}
+
 static const char *parse_value(struct plan_maker *m, const char *s, struct qs_value *v)
 {
 	static const char *const name[QS_ARGUMENTS] = {
@@ -70,6 +80,9 @@ static const char *parse_value(struct plan_maker *m, const char *s, struct qs_va
 		v->from = QS_SAVED;
 		v->start = strtoull(s + 1, &end, 10);
 		s = end;
+	} else if (*s == '&') {
+		v->from = QS_SYMBOL;
+		s = parse_symbol(m, s + 1, &v->start);
 	} else {
 		for (unsigned i = 0; i < QS_ARGUMENTS; i++)
 			if (starts(s, name[i], &s)) {

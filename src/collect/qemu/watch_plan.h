@@ -2,7 +2,7 @@
 /* watch_plan.h - the table of functions to watch, in words, becomes a plan for the plug-in
  *
  *   VALUE    START [STEP...] [END]
- *   START    rdi, rsi, rdx, rcx, r8, r9, rax; or =N: value N of the call
+ *   START    rdi, rsi, rdx, rcx, r8, r9, rax; =N: value N of the call; or &SYMBOL, where that is
  *   STEP     > and a place, STRUCT.MEMBER or a number, or several with + between them; behind the last
  *            one /N: it has N bytes, 8 if none are given, or none are read if N is 0
  *   END      $ text; # the page's number in physical memory; @N what the page directory says of the page
