@@ -18,10 +18,11 @@ enum kernel_layout { LAYOUT_6_1, LAYOUT_BY_NAME, LAYOUT_6_4, LAYOUTS };
 static const char *const kernel_functions[] = {
 	"x86_64_start_kernel", "__switch_to_asm", "wake_up_new_task", "membarrier_exec_mmap",
 	"finalize_exec", "do_exit", "exit_sem", "copy_page_range", "mmap_region", "do_brk_flags",
-	"insert_vm_struct", "expand_downwards", "unmap_vmas", "move_page_tables", "__x64_sys_mremap",
-	"vma_to_resize", "__x64_sys_madvise", "zap_page_range_single", "handle_mm_fault", "fd_install",
-	"filp_close", "clear_inode", "do_truncate", "shm_destroy", "vfs_read", "vfs_readv", "vfs_write",
-	"vfs_writev", "do_splice_direct", "__x64_sys_accept", "__x64_sys_accept4", "page_offset_base",
+	"insert_vm_struct", "expand_downwards", "unmap_vmas", "move_page_tables",
+	"__x64_sys_mremap", "vma_to_resize", "__x64_sys_madvise", "zap_page_range_single",
+	"handle_mm_fault", "fd_install", "filp_close", "clear_inode", "do_truncate", "shm_destroy",
+	"vfs_read", "vfs_readv", "vfs_write", "vfs_writev", "do_splice_direct", "__x64_sys_accept",
+	"__x64_sys_accept4", "page_offset_base",
 	"init_task",
 };
 
@@ -95,7 +96,10 @@ static inline void kernel_names(struct pm_buf *b, unsigned n)
 		len = strlen(name) + 1;
 		if (!strncmp(name, "do_", 3))
 			len -= 2;
-		kernel_put(b, len > 127 ? (len & 127) | 128 | len >> 7 << 8 : len, len > 127 ? 2 : 1);
+		if (len > 127)
+			kernel_put(b, (len & 127) | 128 | len >> 7 << 8, 2);
+		else
+			kernel_put(b, len, 1);
 		kernel_put(b, i % 16 == 15 ? 'A' : 'T', 1);
 		if (!strncmp(name, "do_", 3)) {
 			kernel_put(b, 1, 1);

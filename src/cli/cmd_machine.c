@@ -197,7 +197,8 @@ static void check_guest(const struct pm_opt_help *help)
 		{ "--elf", run.elf }, { "--load", run.load }, { "--save", run.save },
 		{ "--cat", run.monitor.cat }, { "--sideband", run.monitor.sideband },
 		{ "--bus", run.monitor.bus }, { "--bus-format", run.monitor.bus_format },
-		{ "--no-idle", run.no_idle }, { "--warmup", run.warmup }, { "--cycles", run.cycles }, { "--gdb", run.gdb },
+		{ "--no-idle", run.no_idle }, { "--warmup", run.warmup },
+		{ "--cycles", run.cycles }, { "--gdb", run.gdb },
 	};
 	uint64_t ram;
 

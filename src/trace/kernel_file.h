@@ -14,8 +14,8 @@
 
 struct pm_kernel_file;
 
-/* The file @path, in the format that its name says, else laplace-events. @source: what messages call
- * the source. */
+/* The file @path, in the format that its name says, else laplace-events. @source: what messages
+ * call the source. */
 struct pm_kernel_file *pm_kernel_file_new(const char *path, const char *source, struct pm_err *err);
 /* @type: the file type's letter, 0 none. */
 void pm_kernel_file_add(struct pm_kernel_file *f, uint64_t time, const struct pm_rare *r,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz_linux_image.c - a kernel's image of any bytes: it is refused with a sentence, or its symbols and
- * types can be asked for; and any words from the plug-in about a kernel that is good */
+/* fuzz_linux_image.c - a kernel's image of any bytes: it is refused with a sentence, or its symbols
+ * and types can be asked for; and any words from the plug-in about a kernel that is good */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_linux_image.c - kernels' images: unpacked, their symbols and types; and the events that calls
- * of a kernel's functions are */
+/* test_linux_image.c - kernels' images: unpacked, their symbols and types; and the events that
+ * calls of a kernel's functions are */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -120,8 +120,8 @@ static void pack(unsigned how, const struct pm_buf *from, struct pm_buf *to)
 	if (how == 1)
 		to->n = ZSTD_compress(room, to->cap, from->p, from->n, 3);
 	else if (how == 2)
-		assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, from->p, from->n,
-							 room, &to->n, to->cap), LZMA_OK);
+		assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, from->p,
+							 from->n, room, &to->n, to->cap), LZMA_OK);
 	else
 		pack_lz4(from, to);
 	kernel_put(to, from->n, 4);
@@ -278,7 +278,8 @@ static void events(void **state)
 		"F 2 1\nA 2 66\nS 2\nC 2 900010\nC 2 902010\nU 2 1000 1000\nu 66\nT 2 5 7\ne\n");
 	/* words that make no sense */
 	assert_false(guest_events_read(g, QS_WATCHES, NULL, 0));
-	assert_false(guest_events_read(g, watch_of(g, "do_brk_flags") | QS_LEAVE, &(uint64_t){ 0 }, 1));
+	assert_false(guest_events_read(g, watch_of(g, "do_brk_flags") | QS_LEAVE,
+				       &(uint64_t){ 0 }, 1));
 	guest_events_free(g);
 	linux_image_free(k);
 	pm_buf_release(&b);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* guest_events.c - which functions of the kernel are watched, and which events their calls are
  *
- * What each event is said of, and in which order, is as guest/linux/laplace has it for the R4400. Where
- * that one goes through a process's mappings, the function that makes them is watched here. */
+ * What each event is said of, and in which order, is as guest/linux/laplace has it for the R4400.
+ * Where that one goes through a process's mappings, the function that makes them is watched here.
+ * */
 #include "collect/qemu/guest_events.h"
 
 #include <stdlib.h>
@@ -444,29 +445,29 @@ static const struct watched {
 	    NULL, false }, on_switch, NULL },
 	{ { "wake_up_new_task", "rdi>task_struct.pid/4 rdi>task_struct.tgid/4 rdi>task_struct.mm "
 	    PGD("rdi>task_struct.mm"), NULL, false }, on_fork, NULL },
-	{ { "membarrier_exec_mmap", "rdi " PGD("rdi") "&boot_cpu_data>cpuinfo_x86.x86_capability+28/4",
-	    NULL, false }, on_exec_mmap, NULL },
+	{ { "membarrier_exec_mmap", "rdi " PGD("rdi")
+	    "&boot_cpu_data>cpuinfo_x86.x86_capability+28/4", NULL, false }, on_exec_mmap, NULL },
 	{ { "finalize_exec", INODE(FILE_OF("rdi>linux_binprm.file")) "rdi>linux_binprm.filename$",
 	    NULL, false }, on_exec, NULL },
 	{ { "do_exit", "", NULL, false }, on_do_exit, NULL },
-	{ { "exit_sem|exit_files", "rdi>task_struct.pid/4 rdi>task_struct.utime rdi>task_struct.stime",
-	    NULL, false }, on_exit_done, NULL },
+	{ { "exit_sem|exit_files", "rdi>task_struct.pid/4 rdi>task_struct.utime "
+	    "rdi>task_struct.stime", NULL, false }, on_exit_done, NULL },
 	{ { "copy_page_range", PGD(MM("rsi")) PGD(MM("rdi"))
 	    "rsi>vm_area_struct.vm_start rsi>vm_area_struct.vm_end", NULL, false }, on_copy, NULL },
 	{ { "mmap_region", INODE(FILE_OF("rdi")) FLAGS(FILE_OF("rdi")) "rdi rdx r8 " NAME("rdi"),
 	    "rax =0 =1 =2 =3 =4 =5 =6$", false }, NULL, on_mmap },
 	{ { "do_brk_flags", "rdx rcx", "rax =0 =1", false }, NULL, on_brk },
 	{ { "insert_vm_struct", VMA("rsi") "rdi", "rax " KEPT_VMA "=12", false }, NULL, on_insert },
-	{ { "expand_downwards", MM("rdi") " rsi rdi>vm_area_struct.vm_start", "rax =0 =1 =2", false },
-	  NULL, on_grow },
+	{ { "expand_downwards", MM("rdi") " rsi rdi>vm_area_struct.vm_start", "rax =0 =1 =2",
+	    false }, NULL, on_grow },
 	{ { "unmap_vmas", MM("rdx") " " PGD(MM("rdx")) "rcx r8", NULL, false }, on_unmap, NULL },
 	{ { "move_page_tables", MM("rdi") " rsi rcx r8", NULL, false }, on_move, NULL },
-	{ { "__x64_sys_mremap", "rdi>pt_regs.di rdi>pt_regs.si rdi>pt_regs.dx", "rax =0 =1 =2", false },
-	  on_mremap, on_mremap_done },
+	{ { "__x64_sys_mremap", "rdi>pt_regs.di rdi>pt_regs.si rdi>pt_regs.dx", "rax =0 =1 =2",
+	    false }, on_mremap, on_mremap_done },
 	{ { "vma_to_resize", "", "rax " VMA("rax"), true }, NULL, on_resized },
 	{ { "__x64_sys_madvise", "rdi>pt_regs.dx", "", false }, on_madvise, on_madvise_done },
-	{ { "zap_page_range_single|zap_page_range", VMA("rdi") "rsi rdx", KEPT_VMA "=12 =13", true },
-	  NULL, on_zapped },
+	{ { "zap_page_range_single|zap_page_range", VMA("rdi") "rsi rdx", KEPT_VMA "=12 =13",
+	    true }, NULL, on_zapped },
 	{ { "handle_mm_fault", MM("rdi") " rsi rdx rcx>pt_regs.ip rdi>vm_area_struct.vm_flags "
 	    "rdi>vm_area_struct.vm_file " MM("rdi") ">mm_struct.pgd =6@1",
 	    "rax =0 =1 =2 =4 =5 =7 =6@1", false }, on_fault, on_fault_done },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* guest_events.h - events of an x86 guest's kernel (trace/kernel_event.h), from the functions that it
- * calls
+/* guest_events.h - events of an x86 guest's kernel (trace/kernel_event.h), from the functions that
+ * it calls
  *
  * The kernel's own image says where these functions are and how its structures are laid out. So a
  * plan is made for the plug-in (stream.h: struct qs_plan), and what the plug-in says at each call
@@ -33,9 +33,9 @@ void guest_events_to(struct guest_events *g,
 /* A record QS_WATCHED: its number, and the @n words behind the block's address. False: it makes no
  * sense. */
 bool guest_events_read(struct guest_events *g, uint32_t number, const uint64_t *w, size_t n);
-/* What references are tagged with while the page directory is on page @page: as in events, or 0 if that is
- * no process's. With two directories for each process (PTI), the one for user mode is on the page
- * behind the other, whose number is even; events say the other. */
+/* What references are tagged with while the page directory is on page @page: as in events, or 0 if
+ * that is no process's. With two directories for each process (PTI), the one for user mode is on
+ * the page behind the other, whose number is even; events say the other. */
 uint64_t guest_events_space(const struct guest_events *g, uint64_t page);
 /* The trace ends: the last event. */
 void guest_events_end(struct guest_events *g);

@@ -4,12 +4,11 @@
 #include <stdlib.h>
 
 #define FORKED		(1ull << 32)
-#define KNOWN		(1ull << 33)
-#define MAX_KEPT	4096u		/* some execve fails, and is forgotten when its space ends */
+#define MAX_KEPT	4096u		/* an execve that fails is forgotten with its space */
 
 void guest_spaces_add(struct guest_spaces *s, uint64_t mm, uint64_t pid)
 {
-	*pm_map_put(&s->of, mm, NULL) = (uint32_t)pid | KNOWN;
+	*pm_map_put(&s->of, mm, NULL) = (uint32_t)pid;
 }
 
 void guest_spaces_forked(struct guest_spaces *s, uint64_t mm)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* guest_space.h - address spaces of an x86 guest by the kernel's address of their description (struct
- * mm_struct): whose each is, and mappings of those that are nobody's yet
+/* guest_space.h - address spaces of an x86 guest by the kernel's address of their description
+ * (struct mm_struct): whose each is, and mappings of those that are nobody's yet
  *
  * An execve maps the new program's stack before the process gets the address space.
  *
@@ -22,8 +22,7 @@ struct guest_area {			/* a mapping, or a part of one */
 };
 
 struct guest_spaces {
-	struct pm_map of;		/* description -> pid, and bit 32: forked; and bit 33, so that
-					 * it is not 0 */
+	struct pm_map of;		/* description -> pid, and in bit 32 whether it forked */
 	struct kept_area { uint64_t mm; struct guest_area a; } *kept;
 	size_t n, cap;
 };

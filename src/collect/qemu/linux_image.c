@@ -24,13 +24,13 @@
 #define MAX_SECTIONS	1024
 #define WINDOW		(1u << 20)
 
-struct section {
+struct image_section {
 	uint64_t addr, at, size;
 };
 
 struct linux_image {
 	struct pm_buf b;		/* the vmlinux */
-	struct section section[MAX_SECTIONS];
+	struct image_section section[MAX_SECTIONS];
 	unsigned nsection;
 	struct linux_symbols symbols;
 	struct linux_types types;
@@ -172,7 +172,7 @@ static bool find_vmlinux(const uint8_t *p, size_t n, struct pm_buf *to, struct p
 /* ---- sections -------------------------------------------------------------------------------- */
 
 /* Those that have bytes in memory go to the list; *@btf: where that section is. */
-static void read_sections(struct linux_image *k, struct section *btf, struct pm_err *err)
+static void read_sections(struct linux_image *k, struct image_section *btf, struct pm_err *err)
 {
 	struct pm_cur c = pm_cur_init(k->b.p, k->b.n, 0, err);
 	const uint8_t *p = pm_cur_bytes(&c, sizeof(Elf64_Ehdr), "ELF header"), *names;
@@ -203,17 +203,17 @@ static void read_sections(struct linux_image *k, struct section *btf, struct pm_
 			continue;
 		if (s.sh_name < str.sh_size && str.sh_size - s.sh_name > 4 &&
 		    !memcmp(names + s.sh_name, ".BTF", 5))
-			*btf = (struct section){ s.sh_addr, s.sh_offset, s.sh_size };
+			*btf = (struct image_section){ s.sh_addr, s.sh_offset, s.sh_size };
 		if (s.sh_flags & SHF_ALLOC && s.sh_addr)
 			k->section[k->nsection++] =
-				(struct section){ s.sh_addr, s.sh_offset, s.sh_size };
+				(struct image_section){ s.sh_addr, s.sh_offset, s.sh_size };
 	}
 }
 
 const uint8_t *linux_image_bytes(const struct linux_image *k, uint64_t addr, size_t n)
 {
 	for (unsigned i = 0; i < k->nsection; i++) {
-		const struct section *s = &k->section[i];
+		const struct image_section *s = &k->section[i];
 
 		if (addr >= s->addr && addr - s->addr <= s->size && n <= s->size - (addr - s->addr))
 			return k->b.p + s->at + (addr - s->addr);
@@ -226,7 +226,7 @@ const uint8_t *linux_image_mark(const struct linux_image *k, uint64_t *addr, siz
 	const size_t at = k->symbols.tokens;
 
 	for (unsigned i = 0; i < k->nsection; i++) {
-		const struct section *s = &k->section[i];
+		const struct image_section *s = &k->section[i];
 
 		if (at >= s->at && at - s->at <= s->size && n <= s->size - (at - s->at)) {
 			*addr = s->addr + (at - s->at);
@@ -241,7 +241,7 @@ const uint8_t *linux_image_mark(const struct linux_image *k, uint64_t *addr, siz
 struct linux_image *linux_image_read(const void *p, size_t n, struct pm_err *err)
 {
 	struct linux_image *k = pm_alloc(sizeof *k);
-	struct section btf = { 0 };
+	struct image_section btf = { 0 };
 
 	if (find_vmlinux(p, n, &k->b, err))
 		read_sections(k, &btf, err);

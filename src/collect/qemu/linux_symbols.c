@@ -4,11 +4,11 @@
  * Nothing says where the tables are, but one is known by its looks: the tokens. All tables begin at
  * multiples of 8:
  *
- *   offsets        4 each, n of them     address = base + offset. Where there are negative ones, those
- *   base           8                     that are not are addresses themselves, of a processor's own
- *   n              4                     data, and the others are base - 1 - offset.
- *   names          a length (above 127: two bytes, 7 bits and 7 more), and so many tokens; the first
- *                  character is the symbol's type
+ *   offsets        4 each, n of them     address = base + offset. Where some are negative, the
+ *   base           8                     others are addresses themselves, of a processor's own
+ *   n              4                     data, and those are base - 1 - offset.
+ *   names          a length (above 127: two bytes, 7 bits and 7 more), and so many tokens;
+ *                  the first character is the symbol's type
  *   markers        4 each: where every 256th name begins
  *   (by name       3 each: numbers of symbols; in some versions)
  *   tokens         256 strings

@@ -80,8 +80,8 @@ enum pm_status linux_types_read(struct linux_types *t, const uint8_t *p, size_t 
 		pm_cur_u32(&c, "a type");
 		kind = kind_of(info);
 		if (kind >= NR(extra) || !extra[kind].known)
-			return pm_fail(err, c.where + at, "the kernel's types (BTF) have one of kind "
-				       "%u, which is not known", kind);
+			return pm_fail(err, c.where + at, "the kernel's types (BTF) have one of "
+				       "kind %u, which is not known", kind);
 		pm_cur_bytes(&c, extra[kind].fixed + (uint64_t)extra[kind].each * (info & 0xffff),
 			     "a type's members");
 		pm_grow(t->at, t->n, t->cap);

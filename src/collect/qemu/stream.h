@@ -62,8 +62,8 @@ enum qs_record {
 	QS_SPACE,			/* words: the page directory from now on */
 	QS_INTERRUPT,			/* 32..63: vector; words: where control will go back to */
 	/* The block that begins next is that of a watched function, or the one behind its call.
-	 * 32..62: which of struct qs_plan's; 63: behind. Words: the block's address; the values that
-	 * the plan asks for, QS_TEXT words for one that is text. */
+	 * 32..62: which of struct qs_plan's; 63: behind. Words: the block's address; the values
+	 * that the plan asks for, QS_TEXT words for one that is text. */
 	QS_WATCHED,
 	QS_END,				/* nothing follows */
 };
@@ -71,7 +71,7 @@ enum qs_record {
 #define QS_LEAVE	(1u << 31)
 #define QS_TEXT		32u		/* words of text: terminated, cut if need be */
 
-/* ---- what is watched: a memory file that pugmark fills before QEMU starts --------------------- */
+/* ---- what is watched: a memory file that pugmark fills before QEMU starts --------------- */
 #define QS_WATCHES	64u
 #define QS_VALUES	512u
 #define QS_STEPS	6u
@@ -86,11 +86,11 @@ enum qs_from {				/* where a value begins */
 enum qs_kind {
 	QS_NUMBER,
 	QS_STRING,			/* the text at what results */
-	QS_FRAME,			/* what results is an address in the kernel's map of all physical
-					 * memory: the page's number */
-	QS_PAGE,			/* ... is a page directory: the number of the page at `address` of
-					 * the call's values, shifted by 12; bit 0: it is present, bit 1:
-					 * it is part of a large one */
+	QS_FRAME,			/* what results is an address in the kernel's map of all
+					 * physical memory: the page's number */
+	QS_PAGE,			/* ... is a page directory: the number of the page at
+					 * `address` of the call's values, shifted by 12; bit 0: it
+					 * is present, bit 1: it is part of a large one */
 };
 
 /* With each step: add, and read what is there, a pointer but for the last one. What cannot be read
@@ -112,11 +112,11 @@ struct qs_watch {
 
 struct qs_plan {
 	uint32_t magic, nwatch;
-	uint64_t early;			/* a function that runs before all watched ones, as linked */
+	uint64_t early;			/* a function that runs before all others, as linked */
 	uint64_t mark_at;		/* the kernel has these bytes there */
 	uint8_t mark[QS_MARK];
-	uint64_t memory_at;		/* where the kernel keeps the address of its map of all physical
-					 * memory, as linked; 0: that is at `memory` */
+	uint64_t memory_at;		/* where the kernel keeps the address of its map of all
+					 * physical memory, as linked; 0: that is at `memory` */
 	uint64_t memory;
 	struct qs_watch watch[QS_WATCHES];
 	struct qs_value value[QS_VALUES];

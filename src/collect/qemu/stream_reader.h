@@ -45,9 +45,9 @@ struct qs_totals {
 struct qs_reader;
 /* @limit: so many instructions; 0: all. */
 struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit);
-/* Kernel events are wanted: in the pipeline, which was started with QS_KERNEL_FACTS, and in @f. Their
- * time, and that of @every block if it is wanted, too, is how many instructions completed before.
- * PM_EV_SWITCH has 0 for page directories that are no process's. @g and @f stay
+/* Kernel events are wanted: in the pipeline, which was started with QS_KERNEL_FACTS, and in @f.
+ * Their time, and that of @every block if it is wanted, too, is how many instructions completed
+ * before. PM_EV_SWITCH has 0 for page directories that are no process's. @g and @f stay
  * the caller's. Before the first words. */
 void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_kernel_file *f,
 		      bool every);
