@@ -13,7 +13,7 @@
 #include "report/result_view.h"
 #include "trace/sinks.h"
 
-#define NO_EVENTS	"the kernel called none of the functions that its events are known by"
+#define NO_EVENTS	"the guest's kernel called none of the functions that its events are known by"
 
 struct guest {
 	struct pm_pipeline *p;
@@ -147,12 +147,8 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 	put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
 	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK)
 		return PM_ERR;
-	if (x->file) {
-		err->file = g->qemu.kernel;
-		if (pm_kernel_file_finish(x->file, NO_EVENTS, err) != PM_OK)
-			return PM_ERR;
-		err->file = NULL;
-	}
+	if (x->file && pm_kernel_file_finish(x->file, NO_EVENTS, err) != PM_OK)
+		return PM_ERR;
 	return report(g, x->result, t, seconds, err);
 }
 

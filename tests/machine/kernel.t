@@ -42,3 +42,6 @@ $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --kernel-events x.kev -
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --refs-format laplace
 ! pugmark: --refs-format needs --refs (see `pugmark machine run --help`)
 ? 2
+$ pugmark machine run --guest i386 --kernel vmlinuz --kernel-events x.kev
+! pugmark: --kernel-events is for guests of x86_64, not of i386 (see `pugmark machine run --help`)
+? 2

@@ -473,7 +473,7 @@ static const struct watched {
 	    "rax =0 =1 =2 =4 =5 =7 =6@1", false }, on_fault, on_fault_done },
 	{ { "fd_install", INODE(FILE_OF("rsi")) MODE(FILE_OF("rsi")) FILE_OF("rsi") ">inode.i_size "
 	    NAME("rsi"), NULL, false }, on_open, NULL },
-	{ { "filp_close", INODE(FILE_OF("rdi")), NULL, false }, on_close, NULL },
+	{ { "filp_flush|filp_close", INODE(FILE_OF("rdi")), NULL, false }, on_close, NULL },
 	{ { "clear_inode", INODE("rdi") MODE("rdi") "rdi>inode.i_nlink/4", NULL, false }, on_clear,
 	  NULL },
 	{ { "do_truncate", INODE("rsi>dentry.d_inode") "rdx", "rax =0 =1 =2", false }, NULL,
