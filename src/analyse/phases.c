@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyse/conf.h"
-#include "analyse/loops.h"
+#include "analyse/loop_entries.h"
 #include "analyse/names.h"
 #include "analyse/phases.h"
 

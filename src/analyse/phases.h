@@ -13,8 +13,9 @@
  * format), loops.
  *
  * With `loops` an interval ends at the first entry of a loop behind which @interval instructions
- * have been executed that do not wait (loops.h), by all threads together, and a block is one of a
- * thread: a vector has a part for each. Intervals weigh as many instructions as do not wait. */
+ * have been executed that do not wait (loop_entries.h), by all threads together, and a block is
+ * one of a thread: a vector has a part for each. Intervals weigh as many instructions as do not
+ * wait. */
 #ifndef PM_ANALYSE_PHASES_H
 #define PM_ANALYSE_PHASES_H
 

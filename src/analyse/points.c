@@ -235,8 +235,8 @@ fail:
 
 struct phase_sum { double value, work; struct pm_moments off; };
 
-/* How far @s, of a phase with @members intervals and @share of all work, may be off: the variance of
- * its rate, weighted. Negative: not known. */
+/* How far @s, of a phase with @members intervals and @share of all work, may be off: the variance
+ * of its rate, weighted. Negative: not known. */
 static double part_of_variance(const struct phase_sum *s, uint64_t points, uint64_t members,
 			       double share)
 {

@@ -32,7 +32,7 @@ struct sampler {
 	uint64_t in_time, trained;
 };
 
-enum stage { SKIP, TRAIN, WARM_UP, MEASURE };
+enum sample_stage { SKIP, TRAIN, WARM_UP, MEASURE };
 
 struct sample_thread {
 	struct sampler *s;
@@ -42,7 +42,7 @@ struct sample_thread {
 	const uint64_t *period;		/* to simulate, ascending */
 	size_t n, at;
 	size_t told;			/* intervals of the store that the caches know */
-	enum stage stage;
+	enum sample_stage stage;
 	uint64_t in_time, trained, from;
 	enum pm_status st;
 	struct pm_err err;
@@ -99,7 +99,7 @@ static void measure(struct sample_thread *t)
 }
 
 /* What begins at @at. */
-static enum stage next_stage(struct sample_thread *t, uint64_t at)
+static enum sample_stage next_stage(struct sample_thread *t, uint64_t at)
 {
 	const struct sampler *s = t->s;
 

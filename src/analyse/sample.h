@@ -2,9 +2,9 @@
 /* sample.h - the time of a core on a long trace from many short windows of it
  *
  * Systematic sampling (R. Wunderlich and others, "SMARTS", ISCA 2003). The trace is cut into
- * periods. In each, a window of `window` instructions at a place by chance is measured. All windows'
- * cycles over all their instructions are the estimate; how far it may be off follows from how much
- * windows differ, and from their number.
+ * periods. In each, a window of `window` instructions at a place by chance is measured. All
+ * windows' cycles over all their instructions are the estimate; how far it may be off follows from
+ * how much windows differ, and from their number.
  *
  * What is done before a window, from far to near:
  *   warm      the caches are told of all lines that were used before, from a store that is the

@@ -24,7 +24,7 @@
 #include "report/width.h"
 #include "sweep/points_run.h"
 #include "trace/sinks.h"
-#include "transform/cuts.h"
+#include "transform/parts.h"
 
 extern char **environ;
 
@@ -59,8 +59,8 @@ static char *inside(const char *dir, const char *name)
 
 static const struct pm_opt_help cut_help = {
 	"pugmark simpoint cut [options] -o FOLDER FILE|-- PROGRAM [ARG...]",
-	"Finds the phases of a trace, and writes the intervals that stand for them, with what warms "
-	"up before each,\n"
+	"Finds the phases of a trace, and writes the intervals that stand for them, with what "
+	"warms up before each,\n"
 	"as .pug files to the new FOLDER, with their weights.",
 	"  pugmark simpoint cut -o gzip.points -- gzip -k file\n"
 	"  pugmark simpoint cut -o gzip.points --interval 1m --warmup 10m gzip.pug\n"
@@ -176,7 +176,7 @@ static enum pm_status cut_points(const struct cut_opts *o, const char *path,
 				 const struct pm_points *points, const char *dir,
 				 struct pm_err *err)
 {
-	struct pm_cut *cut = pm_alloc(points->n * sizeof *cut);
+	struct pm_part *cut = pm_alloc(points->n * sizeof *cut);
 	const struct pm_format *which = NULL;
 	struct pm_source src = { 0 };
 	struct pm_pipeline *p;
@@ -187,24 +187,24 @@ static enum pm_status cut_points(const struct cut_opts *o, const char *path,
 		const struct pm_point_of_phase *v = points->v + i;
 		char name[32];
 
-		cut[i] = (struct pm_cut){ v->first - v->warmup, v->warmup + v->insns,
+		cut[i] = (struct pm_part){ v->first - v->warmup, v->warmup + v->insns,
 					  inside(dir, pm_point_file(points, i, name)) };
 	}
 	err->file = path;
 	s = replayed_open(path, o->from, &src, &which, err);
 	p = s ? pm_pipeline_new() : pm_adapt_pipeline(&src, which);
 	if (!s) {
-		cuts = pm_cuts_new(cut, points->n, src.facts, which->plural, p);
+		cuts = pm_parts_new(cut, points->n, src.facts, which->plural, p);
 		pm_names_for_sinks(p);
-		pm_pipeline_sink(p, &pm_cuts_ops, cuts);
+		pm_pipeline_sink(p, &pm_parts_ops, cuts);
 		s = pm_pipeline_start(p, src.facts, which->plural, err);
 	}
 	if (!s)
-		s = progress_run(p, &src, NULL, pm_cuts_done, cuts, err);
-	if (!s && !pm_cuts_done(cuts) && pm_cuts_insns(cuts) != points->insns)
+		s = progress_run(p, &src, NULL, pm_parts_done, cuts, err);
+	if (!s && !pm_parts_done(cuts) && pm_parts_insns(cuts) != points->insns)
 		s = pm_fail_file(err, "it had %llu instructions at first and %llu when it was cut",
 				 (unsigned long long)points->insns,
-				 (unsigned long long)pm_cuts_insns(cuts));
+				 (unsigned long long)pm_parts_insns(cuts));
 	pm_pipeline_free(p);
 	if (src.ops)
 		src.ops->close(src.self);
@@ -298,7 +298,8 @@ static int cmd_simpoint_cut(int argc, char **argv)
 		OPT_HEAD("Input and output"),
 		OPT_STR('o', "output", &o.out, "FOLDER", "is made, and must not be there"),
 		OPT_STR('f', "from", &o.from, "FORMAT", "input format (default: guess)"),
-		OPT_FLAG(0, "trace", &o.trace, "trace PROGRAM to the disk in place of recording it"),
+		OPT_FLAG(0, "trace", &o.trace,
+			 "trace PROGRAM to the disk in place of recording it"),
 		OPT_STR(0, "json", &json, "FILE", "the points as JSON; '-' is standard output"),
 		OPT_END
 	};
@@ -354,9 +355,10 @@ static const struct pm_opt_help sim_help = {
 	"the whole trace:\n"
 	"each counter per instruction, and between what it lies.",
 	"  pugmark simpoint sim -s core gzip.points\n"
-	"  pugmark simpoint sim -s 'cache:l1d=32k,8way;l2=1m,16way' -s bpred:tagescl gzip.points\n\n"
-	"What is counted in the warm-up is taken away. The bound holds what chance does in choosing "
-	"intervals; what\n"
+	"  pugmark simpoint sim -s 'cache:l1d=32k,8way;l2=1m,16way' -s bpred:tagescl "
+	"gzip.points\n\n"
+	"What is counted in the warm-up is taken away. The bound holds what chance does in "
+	"choosing intervals; what\n"
 	"is missing of a warm-up is not in it."
 };
 
@@ -398,7 +400,8 @@ static int cmd_simpoint_sim(int argc, char **argv)
 	const char *json = NULL, *confidence = NULL;
 	uint64_t jobs = pm_processors();
 	const struct pm_opt opts[] = {
-		OPT_LIST('s', "sim", &sims, "NAME:CONFIG", "a simulator, as `pugmark sim` takes it"),
+		OPT_LIST('s', "sim", &sims, "NAME:CONFIG",
+			 "a simulator, as `pugmark sim` takes it"),
 		OPT_STR(0, "confidence", &confidence, "PERCENT",
 			"that the truth is inside the bound (95%)"),
 		OPT_U64('j', "jobs", &jobs, "N", "threads (default: processors)"),
@@ -468,7 +471,7 @@ int cmd_simpoint(int argc, char **argv)
 		{ 0 }
 	};
 	static const struct pm_opt_help help = {
-		"pugmark simpoint COMMAND [options]",
+		"pugmark simpoint cut|sim [options] ...",
 		"Simulation points: a few short parts of a trace that stand for all of it.",
 		NULL, subcommands
 	};

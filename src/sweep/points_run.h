@@ -5,7 +5,7 @@
  * are deterministic, so the difference of each counter is the interval's, whatever the simulator.
  * All counters that are whole numbers outside of lists are weighted so (points.h), but
  * numbers of unique things. What is counted per instruction is so per instruction of work
- * (loops.h). */
+ * (loop_entries.h). */
 #ifndef PM_SWEEP_POINTS_RUN_H
 #define PM_SWEEP_POINTS_RUN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle/requests_slow.h - the rules of src/analyse/request_caches.h with an array, newest object
+/* oracle/requests_slow.h - the rules of src/analyse/object_caches.h with an array, newest object
  * first, that is searched and moved for each request */
 #ifndef ORACLE_REQUESTS_H
 #define ORACLE_REQUESTS_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "analyse/request_caches.h"
+#include "analyse/object_caches.h"
 
 struct o_object { uint64_t id, size; bool asked; };
 

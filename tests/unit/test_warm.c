@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Caches warmed from a store against caches that saw everything; stores through a file; quantiles. */
+/* Caches warmed from a store against caches that saw everything; stores through a file;
+ * quantiles. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +56,8 @@ static uint64_t misses(const struct pm_cache *c)
 
 	for (unsigned l = 0; l < pm_cache_config(c)->n; l++)
 		for (unsigned op = 0; op < PM_OP_COUNT; op++)
-			sum += pm_cache_stats(c, l)->miss[op][0] + pm_cache_stats(c, l)->miss[op][1];
+			for (unsigned cls = 0; cls < 2; cls++)
+				sum += pm_cache_stats(c, l)->miss[op][cls];
 	return sum;
 }
 

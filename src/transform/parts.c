@@ -4,14 +4,14 @@
 #include "base/mem.h"
 #include "trace/format.h"
 #include "trace/parcel.h"
-#include "transform/cuts.h"
+#include "transform/parts.h"
 #include "transform/slice.h"
 
-struct part { struct pm_pipeline *p; void *slice; };
+struct begun_part { struct pm_pipeline *p; void *slice; };
 
-struct cuts {
-	const struct pm_cut *cut;
-	struct part *part;		/* by cut; p NULL: it has not begun, or is complete */
+struct cutter {
+	const struct pm_part *cut;
+	struct begun_part *part;	/* by cut; p NULL: it has not begun, or is complete */
 	size_t n, begun, complete;
 	uint32_t facts;
 	const char *plural;
@@ -21,30 +21,30 @@ struct cuts {
 	size_t ncontext, cap_context;
 };
 
-void *pm_cuts_new(const struct pm_cut *cut, size_t n, uint32_t facts, const char *plural,
+void *pm_parts_new(const struct pm_part *cut, size_t n, uint32_t facts, const char *plural,
 		  const struct pm_pipeline *p)
 {
-	struct cuts *s = pm_alloc(sizeof *s);
+	struct cutter *s = pm_alloc(sizeof *s);
 
-	*s = (struct cuts){ .cut = cut, .part = pm_alloc((n + 1) * sizeof *s->part), .n = n,
+	*s = (struct cutter){ .cut = cut, .part = pm_alloc((n + 1) * sizeof *s->part), .n = n,
 			    .facts = facts, .plural = plural, .like = p };
 	return s;
 }
 
-bool pm_cuts_done(const void *self)
+bool pm_parts_done(const void *self)
 {
-	const struct cuts *s = self;
+	const struct cutter *s = self;
 
 	return s->complete == s->n;
 }
 
-uint64_t pm_cuts_insns(const void *self)
+uint64_t pm_parts_insns(const void *self)
 {
-	return ((const struct cuts *)self)->at;
+	return ((const struct cutter *)self)->at;
 }
 
 /* What a slice keeps of events before it. */
-static void keep_context(struct cuts *s, const struct pm_batch *b)
+static void keep_context(struct cutter *s, const struct pm_batch *b)
 {
 	struct pm_event *ev = NULL;
 	struct pm_batch some = *b;
@@ -65,13 +65,13 @@ static void keep_context(struct cuts *s, const struct pm_batch *b)
 	free(ev);
 }
 
-static enum pm_status begin(struct cuts *s, size_t i, struct pm_err *err)
+static enum pm_status begin(struct cutter *s, size_t i, struct pm_err *err)
 {
 	const struct pm_slice_opts o = { .from = s->cut[i].from, .count = s->cut[i].count,
 					 .time_to = UINT64_MAX, .skipped = s->at,
 					 .facts = s->facts };
 	const char *const *info = pm_pipeline_info_get(s->like);
-	struct part *part = s->part + i;
+	struct begun_part *part = s->part + i;
 
 	part->p = pm_pipeline_new();
 	for (; info && info[0]; info += 2)
@@ -87,9 +87,9 @@ static enum pm_status begin(struct cuts *s, size_t i, struct pm_err *err)
 	return PM_OK;
 }
 
-static enum pm_status end(struct cuts *s, size_t i, struct pm_err *err)
+static enum pm_status end(struct cutter *s, size_t i, struct pm_err *err)
 {
-	struct part *part = s->part + i;
+	struct begun_part *part = s->part + i;
 	enum pm_status st = pm_pipeline_finish(part->p, NULL, err);
 
 	pm_pipeline_free(part->p);
@@ -100,7 +100,7 @@ static enum pm_status end(struct cuts *s, size_t i, struct pm_err *err)
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	struct cuts *s = self;
+	struct cutter *s = self;
 	uint64_t insns = 0;
 
 	for (size_t i = 0; i < b->n; i++)
@@ -110,7 +110,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		if (begin(s, s->begun, err) != PM_OK)
 			return PM_ERR;
 	for (size_t i = 0; i < s->begun; i++) {
-		struct part *part = s->part + i;
+		struct begun_part *part = s->part + i;
 
 		if (!part->p)
 			continue;
@@ -127,7 +127,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
-	struct cuts *s = self;
+	struct cutter *s = self;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->part[i].p && end(s, i, err) != PM_OK)
@@ -137,7 +137,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 static void destroy(void *self)
 {
-	struct cuts *s = self;
+	struct cutter *s = self;
 
 	if (!s)
 		return;
@@ -151,7 +151,7 @@ static void destroy(void *self)
 	free(s);
 }
 
-const struct pm_sink_ops pm_cuts_ops = {
+const struct pm_sink_ops pm_parts_ops = {
 	.abi = PM_ABI, .flags = PM_SINK_BLOCKS, .name = "cuts", .about = "parts of a trace",
 	.consume = consume, .finish = finish, .destroy = destroy,
 };

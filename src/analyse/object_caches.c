@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analyse/conf.h"
-#include "analyse/request_caches.h"
+#include "analyse/object_caches.h"
 #include "base/err.h"
 #include "base/mem.h"
 

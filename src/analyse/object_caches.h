@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* request_caches.h - caches of whole objects, for traces of requests (oracleGeneral, lcs, vscsi...)
+/* object_caches.h - caches of whole objects, for traces of requests (oracleGeneral, lcs, vscsi...)
  *
  * THE RULES, which are libCacheSim's (tests/oracle/requests_slow.h implements them by scans)
  * (1) A request is for one object, whatever its size. The object is there, which is a hit, or not:
@@ -17,8 +17,8 @@
  * object counts as one byte, so sizes are numbers of objects.
  *
  * What it does not model: expiry, admission, deletes and what an object's entry itself takes. */
-#ifndef PM_ANALYSE_REQUEST_CACHES_H
-#define PM_ANALYSE_REQUEST_CACHES_H
+#ifndef PM_ANALYSE_OBJECT_CACHES_H
+#define PM_ANALYSE_OBJECT_CACHES_H
 
 #include "pugmark/pugmark.h"
 

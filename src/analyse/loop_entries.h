@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* loops.h - loop entries of all threads of a program, and its work: instructions but for those that
- * only wait
+/* loop_entries.h - loop entries of all threads of a program, and its work: instructions but for
+ * those that only wait
  *
  * After A. Sabu and others, "LoopPoint" (HPCA 2022): threads take turns differently each time, and
  * wait for different lengths. How often a loop has been entered by all threads together does not
@@ -9,14 +9,15 @@
  * (1) A loop's header is where a jump back leads that was taken: a direct one, not a call.
  * (2) An entry of it is each time that the instruction there executes, by whatever thread, from the
  *     beginning of the trace.
- * (3) Waiting: instructions of libraries for synchronisation (libgomp, libomp, libiomp5, libpthread,
- *     libtbb), and iterations of spin loops. An iteration is from header to header of one loop. It
- *     spins if it has at most 64 instructions, writes nothing, and has a pause instruction; or if
- *     it consists of loads, comparisons and jumps alone and reads what the iteration before read.
+ * (3) Waiting: instructions of libraries for synchronisation (libgomp, libomp, libiomp5,
+ *     libpthread, libtbb), and iterations of spin loops. An iteration is from header to header of
+ *     one loop. It spins if it has at most 64 instructions, writes nothing, and has a pause
+ *     instruction; or if it consists of loads, comparisons and jumps alone and reads what the
+ *     iteration before read.
  *
  * x86 only: of other instructions none spins. */
-#ifndef PM_ANALYSE_LOOPS_H
-#define PM_ANALYSE_LOOPS_H
+#ifndef PM_ANALYSE_LOOP_ENTRIES_H
+#define PM_ANALYSE_LOOP_ENTRIES_H
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/loops.h"
+#include "analyse/loop_entries.h"
 #include "base/mem.h"
 
 #define SPIN_INSNS	64u
@@ -25,7 +25,7 @@ struct pm_loops {
 	struct loop_stream *stream;
 	size_t cap;
 	struct pm_map number;		/* of an instruction, by pc */
-	struct place { uint64_t executed; bool header; } *place;	/* by number */
+	struct insn_place { uint64_t executed; bool header; } *place;	/* by number */
 	size_t nplace, cap_place;
 	const struct pm_code *code;	/* whose objects and instructions these are */
 	uint32_t *number_of;		/* by pm_code.insn: the number + 1; 0: not known yet */
@@ -172,13 +172,13 @@ static uint32_t number_by_pc(struct pm_loops *l, uint64_t pc)
 	if (fresh) {
 		*n = l->nplace;
 		pm_grow(l->place, l->nplace, l->cap_place);
-		l->place[l->nplace++] = (struct place){ 0, false };
+		l->place[l->nplace++] = (struct insn_place){ 0, false };
 	}
 	return (uint32_t)*n;
 }
 
 /* One address may have several places in the code table, one in each block that covers it. */
-static inline struct place *place_of(struct pm_loops *l, const struct pm_code *code,
+static inline struct insn_place *place_of(struct pm_loops *l, const struct pm_code *code,
 				     const struct pm_event *e)
 {
 	uint32_t n;
@@ -201,7 +201,7 @@ static inline struct place *place_of(struct pm_loops *l, const struct pm_code *c
 }
 
 static void begin_block(struct loop_stream *s, uint32_t thread, uint64_t pc,
-			const struct place *at, bool waiting, const struct pm_loops_to *to)
+			const struct insn_place *at, bool waiting, const struct pm_loops_to *to)
 {
 	const uint64_t count = at->executed;
 
@@ -244,7 +244,7 @@ void pm_loops_batch(struct pm_loops *l, const struct pm_batch *b, const struct p
 		*s = (struct loop_stream){ .next_pc = UINT64_MAX, .begun = true };
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
 		bool pause = false, waiting;
-		struct place *at;
+		struct insn_place *at;
 
 		switch (e->kind) {
 		case PM_EV_INSN:
