@@ -13,7 +13,8 @@
 #include "report/result_view.h"
 #include "trace/sinks.h"
 
-#define NO_EVENTS	"the guest's kernel called none of the functions that its events are known by"
+#define NO_EVENTS \
+	"the guest's kernel called none of the functions that its events are known by"
 
 struct guest {
 	struct pm_pipeline *p;
