@@ -20,6 +20,8 @@
 	S(citcat_replay, "citcat-replay", "citcat replay")                                       \
 	S(citcat_verify, "citcat-verify", "citcat verify")                                       \
 	S(citcat_stat, "citcat-stat", "citcat stat") S(laplace, "laplace", "laplace")            \
+	S(simpoint, "simpoint", "simpoint cut")                                                 \
+	S(simpoint_sim, "simpoint-sim", "simpoint sim") S(sample, "sample", "sample")           \
 	S(sweep, "sweep", "sweep collect") S(sweep_status, "sweep-status", "sweep status")       \
 	S(sweep_result, "sweep-result", "sweep run (each result)")
 

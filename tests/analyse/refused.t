@@ -176,7 +176,7 @@ $ cat >each <<'X'
 > calls:depth=3 -> pugmark: calls: 'depth' is not a setting; allowed: top
 > phases:interval=0 -> pugmark: phases: interval: instructions per interval: 0 is outside 1..18446744073709551615
 > phases:k=0 -> pugmark: phases: k: clusters at most: 0 is outside 1..100
-> phases:clusters=3 -> pugmark: phases: 'clusters' is not a setting; allowed: interval=N, k=N, bbv=FILE
+> phases:clusters=3 -> pugmark: phases: 'clusters' is not a setting; allowed: interval=N, k=N, loops, bbv=FILE
 > memory:page=1000 -> pugmark: memory: page: bytes of a page: 1000 is not a power of two
 > memory:line=4 -> pugmark: memory: line: bytes of a line: 4 is outside 8..4096
 > memory:top=many -> pugmark: memory: top: entries listed: 'many' is not a number; allowed: 1..1000000, with k, M or G behind

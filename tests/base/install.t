@@ -23,7 +23,7 @@ $ make -s -C "$TOP" B="${BUILD#$TOP/}" SETUP=no DESTDIR="$PWD/d" PREFIX=/opt/p i
 > d/opt/p/lib/python3/dist-packages/pugmark/py.typed
 > d:
 > opt
-> 
+>
 > d/opt/p:
 > bin
 > include
@@ -36,7 +36,7 @@ $ ls d/opt/p/share/doc/pugmark/examples/library d/opt/p/share/man/man3; for f in
 > filter.c
 > simulate.c
 > sizes.c
-> 
+>
 > d/opt/p/share/man/man3:
 > libpugmark.3
 > pugmark
@@ -49,10 +49,10 @@ $ ls d/opt/p/share/doc/pugmark/examples/library d/opt/p/share/man/man3; for f in
 > rtrace
 > vcount
 > vtrace
-> 
+>
 > fish/vendor_completions.d:
 > pugmark.fish
-> 
+>
 > zsh/site-functions:
 > _pugmark
 > pugmark
@@ -99,6 +99,6 @@ $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; printf '%s\n' '#include <dlfcn.h>' '#
 $ make -s -C "$TOP" B="${BUILD#$TOP/}" DESTDIR="$PWD/d" PREFIX=/opt/p uninstall; find d ! -type d; ls d/opt/p/share/doc d/opt/p/include
 > d/opt/p/share/doc/pugmark/mine
 > d/opt/p/include:
-> 
+>
 > d/opt/p/share/doc:
 > pugmark
