@@ -116,24 +116,6 @@ static void note_missed(const struct pm_sample_result *r, const char *const *con
 				     (unsigned long long)r->core[k].windows, 100 * o->most);
 }
 
-static enum pm_status print(const struct pm_result *r, const char *json, struct pm_err *err)
-{
-	struct pm_buf out = { 0 };
-	enum pm_status s = PM_OK;
-
-	if (json) {
-		pm_result_json(r, &out);
-		s = pm_report_save(json, &out, err);
-		out.n = 0;
-	}
-	if (!s && !(json && !strcmp(json, "-"))) {
-		pm_result_text(r, 20, pm_report_width(STDOUT_FILENO), &out);
-		s = pm_report_save("-", &out, err);
-	}
-	pm_buf_release(&out);
-	return s;
-}
-
 int cmd_sample(int argc, char **argv)
 {
 	struct pm_sample_opts o = PM_SAMPLE_DEFAULTS;
@@ -201,7 +183,7 @@ int cmd_sample(int argc, char **argv)
 		pm_sample_put(&got, config, &o, &warm, r);
 		note_missed(&got, config, &o);
 		err.file = NULL;
-		s = print(r, json, &err);
+		s = pm_result_show(r, 20, json, &err);
 		pm_result_free(r);
 	}
 	pm_sample_release(&got);

@@ -28,24 +28,6 @@
 
 extern char **environ;
 
-static enum pm_status print(const struct pm_result *r, const char *json, struct pm_err *err)
-{
-	struct pm_buf out = { 0 };
-	enum pm_status s = PM_OK;
-
-	if (json) {
-		pm_result_json(r, &out);
-		s = pm_report_save(json, &out, err);
-		out.n = 0;
-	}
-	if (!s && !(json && !strcmp(json, "-"))) {
-		pm_result_text(r, 40, pm_report_width(STDOUT_FILENO), &out);
-		s = pm_report_save("-", &out, err);
-	}
-	pm_buf_release(&out);
-	return s;
-}
-
 static char *inside(const char *dir, const char *name)
 {
 	struct pm_buf b = { 0 };
@@ -276,7 +258,7 @@ static enum pm_status cut_into(const struct cut_opts *o, const char *path, const
 	if (!s && rename(dir, o->out))
 		s = pm_fail_errno(err, "cannot make '%s'", o->out);
 	if (!s)
-		s = print(r, json, err);
+		s = pm_result_show(r, 40, json, err);
 	pm_points_release(&points);
 	pm_result_free(r);
 	return s;
@@ -455,7 +437,7 @@ static int cmd_simpoint_sim(int argc, char **argv)
 		progress_end(&t.p);
 		err.file = s ? err.file : NULL;
 		if (!s)
-			s = print(r, json, &err);
+			s = pm_result_show(r, 40, json, &err);
 		pm_result_free(r);
 	}
 	pm_points_release(&p);

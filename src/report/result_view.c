@@ -440,6 +440,20 @@ enum pm_status pm_result_print(const struct pm_result *r, unsigned rows, struct 
 	return st;
 }
 
+enum pm_status pm_result_show(const struct pm_result *r, unsigned rows, const char *json,
+			      struct pm_err *err)
+{
+	struct pm_buf out = { 0 };
+	enum pm_status st = PM_OK;
+
+	if (json) {
+		pm_result_json(r, &out);
+		st = pm_report_save(json, &out, err);
+		pm_buf_release(&out);
+	}
+	return st == PM_OK && !(json && !strcmp(json, "-")) ? pm_result_print(r, rows, err) : st;
+}
+
 /* ---- CSV ------------------------------------------------------------------------------------ */
 
 void pm_result_path(struct pm_buf *to, const struct pm_result_node *in, const char *path,

@@ -18,6 +18,10 @@ struct pm_result;
 void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, struct pm_buf *to);
 /* That to standard output, as wide as it is there. */
 enum pm_status pm_result_print(const struct pm_result *r, unsigned rows, struct pm_err *err);
+/* The result as JSON to the file @json, unless that is NULL; and as text, likewise, unless the JSON
+ * went there. */
+enum pm_status pm_result_show(const struct pm_result *r, unsigned rows, const char *json,
+			      struct pm_err *err);
 struct pm_result_node;
 /* The path of @c, element @i of @in, whose own is @path; terminated. */
 void pm_result_path(struct pm_buf *to, const struct pm_result_node *in, const char *path,
