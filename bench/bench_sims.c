@@ -362,6 +362,9 @@ static void bench_blocks(void)
 	free(insn);
 }
 
+#define PF(name) \
+	"l1i=32k,8way,64;l1d=32k,8way,64,prefetch=" name ";l2=1m,16way,64;l3=32m,16way,64"
+
 int main(int argc, char **argv)
 {
 	struct pm_event *ev = make_refs(NREF);
@@ -373,6 +376,8 @@ int main(int argc, char **argv)
 		{ "cache-prefetch",
 		  "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch=stride;"
 		  "l2=1m,16way,64,prefetch=stream" },
+		{ "cache-ipstride", PF("ipstride") }, { "cache-ampm", PF("ampm") },
+		{ "cache-spp", PF("spp") }, { "cache-berti", PF("berti") },
 		{ "cache-3c", "l1i=32k,8way,64,3c;l1d=32k,8way,64,3c" },
 	};
 	const struct { const char *name; uint64_t a0, a1; } predictors[] = {

@@ -13,11 +13,12 @@ const char *const pm_cache_policies[] = {
 	"lru", "fifo", "random", "plru", "srrip", "drrip", "opt", NULL
 };
 const char *const pm_cache_incls[] = { "nine", "incl", "excl", NULL };
-const char *const pm_cache_prefetches[] = { "none", "next", "stride", "stream", NULL };
+const char *const pm_cache_prefetches[] = { "none", "next", "stride", "stream",
+	"ipstride", "ampm", "spp", "berti", NULL };
 static const char *const cache_words[] = {
 	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "opt", "wb", "wt", "wa",
 	"nwa", "nine", "incl", "excl", "3c", "sub=N", "victim=N", "wbuf=N",
-	"prefetch=next|stride|stream", "degree=N", "seed=N", NULL
+	"prefetch=next|stride|stream|ipstride|ampm|spp|berti", "degree=N", "seed=N", NULL
 };
 static const char *const tlb_words[] = {
 	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "3c", "seed=N", NULL
@@ -195,10 +196,13 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 		return PM_ERR;
 	if (l->degree && !l->prefetch)
 		return pm_conf_fail(c, it, err,
-				    "degree=%u goes with prefetch=next, stride or stream only",
-				    l->degree);
+				    "degree=%u goes with prefetch=... only", l->degree);
+	if (l->prefetch >= PM_PF_IPSTRIDE && (l->line < 64 || l->line > 2048))
+		return pm_conf_fail(c, it, err,
+				    "prefetch=%s is for lines of 64 to 2048 bytes",
+				    pm_cache_prefetches[l->prefetch]);
 	if (!l->degree)
-		l->degree = 1;
+		l->degree = l->prefetch >= PM_PF_IPSTRIDE ? 4 : 1;
 	if (l->seed && l->policy != PM_RANDOM)
 		return pm_conf_fail(c, it, err, "seed=%llu goes with random only",
 				    (unsigned long long)l->seed);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cache_prefetch.h"
 #include "analyse/cache_set.h"
 #include "analyse/cache_shadow.h"
 #include "analyse/cache_state.h"
@@ -254,6 +255,20 @@ static bool from_victim(struct cache_level *l, uint64_t line, uint64_t *flags)
 	return true;
 }
 
+/* The present instruction's counts, until the next call. */
+static struct pm_cache_insn *row_of(struct pm_cache *c)
+{
+	bool fresh;
+	uint64_t *at = pm_map_put(&c->insn_at, c->pc, &fresh);
+
+	if (fresh) {
+		*at = c->ninsn;
+		pm_grow(c->insn, c->ninsn, c->cap_insn);
+		c->insn[c->ninsn++] = (struct pm_cache_insn){ .pc = c->pc };
+	}
+	return c->insn + *at;
+}
+
 /* ---- prefetch (6) --------------------------------------------------------------------------- */
 
 static void prefetch(struct pm_cache *c, struct cache_level *l, uint64_t from, uint64_t addr)
@@ -267,79 +282,40 @@ static void prefetch(struct pm_cache *c, struct cache_level *l, uint64_t from, u
 	    find(l->victim, l->nvictim, line) < l->nvictim)
 		return;
 	l->st.pf_issued++;
+	cache_prefetcher_brought(l->prefetcher, line);
+	if (c->conf.by_insn)
+		row_of(c)->prefetched[l->index]++;
 	dirty = fetch(c, l, line, l->conf->line, PM_OP_PREFETCH, 0);
 	fill(c, l, line | LINE_VALID | LINE_FRESH | (dirty ? LINE_DIRTY : 0), ~0u, 0);
-}
-
-static void prefetch_stream(struct pm_cache *c, struct cache_level *l, uint64_t addr)
-{
-	int64_t step = l->conf->line;
-	uint64_t line = addr & l->line_mask;
-	struct cache_track *t = NULL, *oldest = l->track;
-
-	l->clock++;
-	for (unsigned i = 0; i < 16 && !t; i++) {
-		struct cache_track *k = l->track + i;
-
-		if (k->used < oldest->used)
-			oldest = k;
-		if (!k->used)
-			continue;
-		if (k->dir ? line == k->last + k->dir * step
-		    : line == k->last + step || line == k->last - step)
-			t = k;
-	}
-	if (!t) {
-		*oldest = (struct cache_track){ .last = line, .used = l->clock };
-		return;
-	}
-	t->dir = line == t->last + step ? 1 : -1;
-	t->last = line;
-	t->used = l->clock;
-	for (unsigned k = 1; k <= l->conf->degree; k++)
-		prefetch(c, l, line, line + (int64_t)k * t->dir * step);
-}
-
-static void prefetch_stride(struct pm_cache *c, struct cache_level *l, uint64_t addr)
-{
-	struct cache_stride *s = l->stride + ((c->pc ^ c->pc >> 8) & 255);
-	int64_t d = addr - s->last;
-	bool again = s->pc == c->pc && d && d == s->stride;
-
-	if (s->pc != c->pc)
-		d = 0;
-	*s = (struct cache_stride){ .pc = c->pc, .last = addr, .stride = d };
-	if (!again)
-		return;
-	for (unsigned k = 1; k <= l->conf->degree; k++) {
-		const uint64_t to = addr + (int64_t)k * d;
-
-		if ((to ^ addr) & l->line_mask)
-			prefetch(c, l, addr, to);
-	}
 }
 
 /* A demand access of this level happened; @news: it missed or used a prefetched line first. */
 static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, enum pm_cache_op op,
 		    bool news)
 {
-	if (c->warming)
+	uint64_t to[CACHE_PF_MOST];
+	unsigned n;
+
+	if (!l->prefetcher || c->warming)
 		return;
-	switch (l->conf->prefetch) {
-	case PM_PF_NONE:
-		break;
-	case PM_PF_NEXT:
-		for (unsigned k = 1; news && k <= l->conf->degree; k++)
-			prefetch(c, l, addr, (addr & l->line_mask) + (uint64_t)k * l->conf->line);
-		break;
-	case PM_PF_STRIDE:
-		if (op != PM_OP_FETCH)
-			prefetch_stride(c, l, addr);
-		break;
-	case PM_PF_STREAM:
-		if (news)
-			prefetch_stream(c, l, addr);
-		break;
+	n = cache_prefetcher_ask(l->prefetcher, c->pc, addr, op == PM_OP_FETCH, news, to);
+	for (unsigned i = 0; i < n; i++)
+		if ((to[i] ^ addr) & l->line_mask)
+			prefetch(c, l, addr, to[i]);
+}
+
+/* @line, which was prefetched, is used for the first time. */
+static void used(struct pm_cache *c, struct cache_level *l, uint64_t line)
+{
+	const bool late = cache_prefetcher_late(l->prefetcher, line);
+
+	l->st.pf_useful++;
+	l->st.pf_late += late;
+	if (c->conf.by_insn) {
+		struct pm_cache_insn *row = row_of(c);
+
+		row->useful[l->index]++;
+		row->late[l->index] += late;
 	}
 }
 
@@ -347,16 +323,7 @@ static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, en
 
 static void blame(struct pm_cache *c, const struct cache_level *l)
 {
-	uint64_t *at;
-	bool fresh;
-
-	at = pm_map_put(&c->insn_at, c->pc, &fresh);
-	if (fresh) {
-		*at = c->ninsn;
-		pm_grow(c->insn, c->ninsn, c->cap_insn);
-		c->insn[c->ninsn++] = (struct pm_cache_insn){ .pc = c->pc };
-	}
-	c->insn[*at].miss[l->index]++;
+	row_of(c)->miss[l->index]++;
 	c->blamed[l->index]++;
 }
 
@@ -421,7 +388,7 @@ static bool hit(struct pm_cache *c, struct cache_level *l, uint64_t *set, unsign
 
 	if (op <= PM_OP_WRITE && (set[way] & LINE_FRESH)) {
 		set[way] &= ~(uint64_t)LINE_FRESH;
-		l->st.pf_useful++;
+		used(c, l, addr & l->line_mask);
 		fresh = true;
 	}
 	way = touch(l, set, way);
@@ -471,7 +438,7 @@ static void miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint3
 		l->st.victim_hits++;
 		if (op <= PM_OP_WRITE && (flags & LINE_FRESH)) {
 			flags &= ~(uint64_t)LINE_FRESH;
-			l->st.pf_useful++;
+			used(c, l, line);
 		}
 		entry |= flags;
 	} else if (l->sub_valid) {
@@ -523,7 +490,7 @@ bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uin
 	}
 	if (hit(c, l, set, w, addr, size, op, cls))
 		trigger(c, l, addr, op, true);
-	else if (op <= PM_OP_WRITE && l->stride)
+	else if (op <= PM_OP_WRITE && l->every)
 		trigger(c, l, addr, op, false);
 	return true;
 }
@@ -882,8 +849,8 @@ unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr,
 		     (set[0] & ~(uint64_t)LINE_DIRTY) == (line | LINE_VALID)) ||
 		    quick_hit(l, set, line, dirty)) {
 			l->access[op][stack]++;
-			if (l->stride && op != PM_OP_FETCH && !c->warming)
-				prefetch_stride(c, l, key);
+			if (l->every)
+				trigger(c, l, key, op, false);
 			return 0;
 		}
 	}
@@ -899,14 +866,15 @@ void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr)
 
 /* HOT: once per event. The newest way of an ordered set is looked at first: a hit on it changes
  * nothing but a count. Plain hits elsewhere change the order or what else the policy keeps; all the
- * rest takes the general path, as does everything on levels that are not `quick` (3C, sub-blocks, a
- * stride prefetcher, OPT). */
+ * rest takes the general path, as does everything on levels that are neither `quick` nor `close`
+ * (3C, sub-blocks, OPT), and a read-modify-write that a prefetcher may see twice. */
 void pm_cache_run(struct pm_cache *c, const struct pm_event *ev, size_t n,
 		  const struct pm_batch *b)
 {
 	struct cache_level *li = c->first_i, *ld = c->first_d;
-	const bool qi = li && li->quick, qd = ld && ld->quick, oi = li && li->ordered,
-		   od = ld && ld->ordered;
+	const bool qi = li && (li->quick || li->close), qd = ld && (ld->quick || ld->close),
+		   oi = li && li->ordered, od = ld && ld->ordered;
+	const bool ti = li && li->every, td = ld && ld->every;
 	const bool wb = ld && ld->conf->wb && !c->conf.tlb;
 	uint64_t fetches = 0, reads[2] = { 0, 0 }, writes[2] = { 0, 0 };
 	const uint64_t seg0 = c->segment0, flush = c->conf.flush_insns;
@@ -936,6 +904,8 @@ void pm_cache_run(struct pm_cache *c, const struct pm_event *ev, size_t n,
 				if ((oi && set[0] == (line | LINE_VALID)) ||
 				    quick_hit(li, set, line, 0)) {
 					fetches++;
+					if (ti)
+						trigger(c, li, key, PM_OP_FETCH, false);
 					break;
 				}
 			}
@@ -958,7 +928,8 @@ void pm_cache_run(struct pm_cache *c, const struct pm_event *ev, size_t n,
 				break;
 			}
 			line = key & ld->line_mask;
-			if (qd && ((key + e->size - 1) & ld->line_mask) == line) {
+			if (qd && !(td && e->kind == PM_EV_MODIFY) &&
+			    ((key + e->size - 1) & ld->line_mask) == line) {
 				uint64_t *set = set_of(ld, line);
 
 				/* a read-modify-write hits twice on the same line */
@@ -971,6 +942,8 @@ void pm_cache_run(struct pm_cache *c, const struct pm_event *ev, size_t n,
 						     quick_hit(ld, set, line, LINE_DIRTY))) {
 					reads[cls] += e->kind != PM_EV_WRITE;
 					writes[cls] += e->kind != PM_EV_READ;
+					if (td)
+						trigger(c, ld, key, PM_OP_READ, false);
 					break;
 				}
 			}

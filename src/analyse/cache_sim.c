@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/cache_family.h"
+#include "analyse/cache_prefetch.h"
 #include "analyse/cache_set.h"
 #include "analyse/cache_shadow.h"
 #include "analyse/cache_sim.h"
@@ -36,10 +37,11 @@ static void level_init(struct pm_cache *c, unsigned i)
 	l->miss = l->st.miss;
 	l->lru = lc->policy == PM_LRU;
 	l->ordered = lc->policy == PM_LRU || lc->policy == PM_FIFO;
+	l->every = cache_prefetcher_every(lc->prefetch);
 	l->close = lc->policy != PM_OPT && !lc->three_c && !lc->sub && !c->conf.regions &&
 		   !c->conf.tlb && lc->wb;
 	l->quick = lc->policy != PM_OPT && !lc->three_c && !lc->sub &&
-		   lc->prefetch != PM_PF_STRIDE && !c->conf.regions;
+		   !l->every && !c->conf.regions;
 	l->plain = pm_cache_plain_level(lc) && !c->conf.by_insn && !c->conf.regions;
 	l->next = c->conf.next[i] < 0 ? NULL : c->level + c->conf.next[i];
 	l->rnd = lc->seed;
@@ -61,10 +63,8 @@ static void level_init(struct pm_cache *c, unsigned i)
 		l->victim = pm_alloc(lc->victim * sizeof *l->victim);
 	if (lc->wbuf)
 		l->wbuf = pm_alloc(lc->wbuf * sizeof *l->wbuf);
-	if (lc->prefetch == PM_PF_STRIDE)
-		l->stride = pm_alloc(256 * sizeof *l->stride);
-	if (lc->prefetch == PM_PF_STREAM)
-		l->track = pm_alloc(16 * sizeof *l->track);
+	if (lc->prefetch)
+		l->prefetcher = cache_prefetcher_new(lc, &l->st);
 	if (lc->three_c)
 		l->shadow = shadow_new(lines);
 }
@@ -81,7 +81,7 @@ static void takes_turns(struct pm_cache *c)
 		bool first = lc->depth == cc->level[0].depth;
 
 		c->turns = c->turns && lc->incl == PM_NINE && lc->policy != PM_OPT &&
-			   lc->prefetch != PM_PF_STRIDE && (first || !lc->side);
+			   !cache_prefetcher_by_pc(lc->prefetch) && (first || !lc->side);
 	}
 	c->plain = c->turns && c->level[0].plain &&
 		   (cc->n == 1 || cc->level[1].depth != cc->level[0].depth || c->level[1].plain);
@@ -222,8 +222,7 @@ void pm_cache_free(struct pm_cache *c)
 		free(l->sub_dirty);
 		free(l->victim);
 		free(l->wbuf);
-		free(l->stride);
-		free(l->track);
+		cache_prefetcher_free(l->prefetcher);
 		shadow_free(l->shadow);
 	}
 	for (size_t i = 0; i < NR(c->tape); i++)
@@ -261,6 +260,23 @@ static void counts_result(struct pm_result *r, const char *name, uint64_t access
 uint64_t pm_cache_instructions(const struct pm_cache *c)
 {
 	return c->insns;
+}
+
+/* How good the prefetcher was. A miss that it did not avoid is one of a demand access. */
+static void prefetch_result(const struct cache_level *l, struct pm_result *r)
+{
+	const struct pm_level_stats *s = &l->st;
+	uint64_t missed = 0;
+
+	if (!l->prefetcher || !s->pf_issued)
+		return;
+	for (unsigned op = PM_OP_FETCH; op <= PM_OP_WRITE; op++)
+		missed += s->miss[op][0] + s->miss[op][1];
+	pm_result_f64(r, "pf_accuracy", ratio(s->pf_useful, s->pf_issued), "used/brought");
+	pm_result_f64(r, "pf_coverage", ratio(s->pf_useful, s->pf_useful + missed),
+		      "used/(used + misses)");
+	pm_result_f64(r, "pf_timeliness", ratio(s->pf_useful - s->pf_late, s->pf_useful),
+		      "in time/used");
 }
 
 static void level_result(const struct pm_cache *c, const struct cache_level *l, struct pm_result *r)
@@ -302,7 +318,25 @@ static void level_result(const struct pm_cache *c, const struct cache_level *l, 
 		pm_result_u64(r, #name, s->name, unit);
 	PM_LEVEL_STATS(S)
 #undef S
+	prefetch_result(l, r);
 	pm_result_end(r);
+}
+
+/* What an instruction made the prefetcher of a level bring, and what it used of that. */
+static void prefetches_of(struct pm_result *r, const struct pm_level_conf *lc,
+			  const struct pm_cache_insn *v, unsigned level)
+{
+	const struct { const char *name; uint64_t n; } counts[] = {
+		{ "prefetched", v->prefetched[level] },
+		{ "used", v->useful[level] },
+		{ "late", v->late[level] },
+	};
+	char name[32];
+
+	for (size_t i = 0; lc->prefetch && i < NR(counts); i++) {
+		snprintf(name, sizeof name, "%s_%s", lc->name, counts[i].name);
+		pm_result_u64(r, name, counts[i].n, "lines");
+	}
 }
 
 void pm_cache_result(struct pm_cache *c, struct pm_result *r)
@@ -342,6 +376,7 @@ void pm_cache_result(struct pm_cache *c, struct pm_result *r)
 
 				snprintf(name, sizeof name, "%s_misses", c->conf.level[l].name);
 				pm_result_u64(r, name, v[i].miss[l], "lookups");
+				prefetches_of(r, &c->conf.level[l], v + i, l);
 			}
 			pm_result_end(r);
 		}

@@ -12,7 +12,8 @@
  *                         beside)
  *   victim=N              N lines that fell out last, fully associative
  *   wbuf=N                N write-buffer entries that merge writes to one line
- *   prefetch=next|stride|stream, degree=N
+ *   prefetch=next|stride|stream|ipstride|ampm|spp|berti, degree=N
+ *                         (default 1; 4 from ipstride on)
  *   3c                    split misses into compulsory, capacity, conflict
  *   seed=N                of `random`
  * Settings beside levels: flush=N (instructions) or flush=switch, spaces=shared, regions, byinsn.
@@ -34,11 +35,8 @@
  * (5) A write buffer keeps the bytes written (by 1/64 line, at least one byte); a full one sends
  *     its oldest entry. A miss on a buffered line sends that entry first.
  * (6) Prefetches fill quietly: no access of this level is counted, the level below sees the op
- *     `prefetch`. They never cross a 4 KiB boundary. next: on a miss or the first use of a
- *     prefetched line X: X+1..X+degree. stride: 256 entries by (pc ^ pc>>8), per entry the last
- *     address and stride; the same stride a second time prefetches address + stride * 1..degree.
- *     stream: 16 entries (last line, direction, trained); a miss or first use that continues one
- *     prefetches `degree` lines ahead of it, one that continues none replaces the oldest entry.
+ *     `prefetch`. They never cross a 4 KiB boundary. Which lines a prefetcher wants, and when one
+ *     was late: cache_prefetch.h.
  * (7) 3C: compulsory if the line was never looked up here before; capacity if a fully associative
  *     LRU cache of the same size misses too; conflict otherwise.
  * (8) A flush writes all dirty lines back, first level first, and empties everything but what rule
@@ -60,7 +58,10 @@
 enum pm_cache_op { PM_OP_FETCH, PM_OP_READ, PM_OP_WRITE, PM_OP_BACK, PM_OP_PREFETCH, PM_OP_COUNT };
 enum pm_cache_policy { PM_LRU, PM_FIFO, PM_RANDOM, PM_PLRU, PM_SRRIP, PM_DRRIP, PM_OPT };
 enum pm_cache_incl { PM_NINE, PM_INCL, PM_EXCL };
-enum pm_cache_prefetch { PM_PF_NONE, PM_PF_NEXT, PM_PF_STRIDE, PM_PF_STREAM };
+enum pm_cache_prefetch {
+	PM_PF_NONE, PM_PF_NEXT, PM_PF_STRIDE, PM_PF_STREAM, PM_PF_IPSTRIDE, PM_PF_AMPM, PM_PF_SPP,
+	PM_PF_BERTI
+};
 extern const char *const pm_cache_policies[], *const pm_cache_incls[], *const pm_cache_prefetches[];
 
 /* Beside the accesses and misses by operation and class. */
@@ -77,6 +78,7 @@ extern const char *const pm_cache_policies[], *const pm_cache_incls[], *const pm
 	S(wbuf_full, "writes", "writes that found the write buffer full")		\
 	S(pf_issued, "lines", "lines brought by the prefetcher")			\
 	S(pf_useful, "lines", "prefetched lines that were used")			\
+	S(pf_late, "lines", "prefetched lines that were used soon after they were asked for")	\
 	S(pf_unused, "lines", "prefetched lines that left unused")			\
 	S(compulsory, "lookups", "misses on lines never seen before")			\
 	S(capacity, "lookups", "misses that full associativity would not avoid")	\
@@ -153,7 +155,11 @@ void pm_cache_result(struct pm_cache *c, struct pm_result *r);
 void pm_cache_free(struct pm_cache *c);		/* NULL is fine */
 
 /* Misses by instruction (setting byinsn): slot i of level l is miss[l]. */
-struct pm_cache_insn { uint64_t pc, miss[PM_CACHE_LEVELS]; };
+struct pm_cache_insn {
+	uint64_t pc, miss[PM_CACHE_LEVELS];
+	/* lines prefetched after its accesses; prefetched lines that it used first; ... too soon */
+	uint64_t prefetched[PM_CACHE_LEVELS], useful[PM_CACHE_LEVELS], late[PM_CACHE_LEVELS];
+};
 /* Sorted by first-level misses, most first; borrowed until the next call on @c. */
 const struct pm_cache_insn *pm_cache_by_insn(struct pm_cache *c, size_t *n);
 

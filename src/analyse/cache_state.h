@@ -24,8 +24,6 @@
 #define LINE_FRESH	4u		/* prefetched and not used yet */
 #define LINE_FLAGS	7u
 
-struct cache_stride { uint64_t pc, last; int64_t stride; bool trained; };
-struct cache_track { uint64_t last, used; int dir; bool trained; };
 struct cache_wbuf { uint64_t line, mask; enum pm_cache_op op; };
 
 struct cache_level {
@@ -36,8 +34,8 @@ struct cache_level {
 	unsigned line_shift, ways;
 	bool ordered, quick;		/* quick: a plain hit sends nothing anywhere and triggers
 					 * nothing */
-	bool close;			/* ... or nothing but a stride prefetcher, and a write
-					 * stays here, too */
+	bool close;			/* ... or nothing but the prefetcher, and a write stays
+					 * here, too */
 	bool plain;			/* lru, wb, wa and nothing else: cache_plain.c */
 	bool lru;
 	uint8_t *rrpv;
@@ -59,9 +57,8 @@ struct cache_level {
 	unsigned nvictim;
 	struct cache_wbuf *wbuf;		/* oldest first */
 	unsigned nwbuf;
-	struct cache_stride *stride;
-	struct cache_track *track;
-	uint64_t clock;			/* of track */
+	struct cache_prefetcher *prefetcher;
+	bool every;			/* ... wants to know of each hit */
 	struct cache_shadow *shadow;
 	/* OPT: what arrived (address | bits), when each line comes again, and for each way */
 	uint64_t *next_use, now_next;

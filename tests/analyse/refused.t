@@ -7,6 +7,7 @@ $ cat >each <<'X'
 + cache:l1d=32k,8way,64,sub=7
 + cache:l1d=32k,8way,64,victim=0
 + cache:l1d=32k,8way,64,prefetch=psychic
++ cache:l1d=32k,8way,32,prefetch=spp
 + cache:l1d=32k,8way,64,3way,plru
 + cache:l1d=32k,wb,64,lru,wt
 + cache:l1d=32k,prefetch=next,prefetch=stream
@@ -118,11 +119,12 @@ $ cat >each <<'X'
 > cache:l1d=32k,0way -> pugmark: cache: l1d: '0way': the number of ways is 1 to 65536
 > cache:l1d=32k,8way,64,sub=7 -> pugmark: cache: l1d: sub=7: a power of two smaller than the line, at least line/32
 > cache:l1d=32k,8way,64,victim=0 -> pugmark: cache: l1d: lines of the victim cache: 0 is outside 1..4096
-> cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream
+> cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream, ipstride, ampm, spp, berti
+> cache:l1d=32k,8way,32,prefetch=spp -> pugmark: cache: l1d: prefetch=spp is for lines of 64 to 2048 bytes
 > cache:l1d=32k,8way,64,3way,plru -> pugmark: cache: l1d: '8way' and '3way': one of them
 > cache:l1d=32k,wb,64,lru,wt -> pugmark: cache: l1d: 'wb' and 'wt': one of them
 > cache:l1d=32k,prefetch=next,prefetch=stream -> pugmark: cache: l1d: 'prefetch=next' and 'prefetch=stream': one of them
-> cache:l1d=32k,degree=4 -> pugmark: cache: l1d: degree=4 goes with prefetch=next, stride or stream only
+> cache:l1d=32k,degree=4 -> pugmark: cache: l1d: degree=4 goes with prefetch=... only
 > cache:l1d=48k,16way,64,plru -> pugmark: cache: l1d: 49152 bytes in 16 ways of 64-byte lines make 48 sets; the number of sets must be a power of two
 > cache:l1d=32k,8way,64;l1d=16k -> pugmark: cache: l1d: given twice in 'l1d=32k,8way,64;l1d=16k'
 > cache:l0=32k -> pugmark: cache: 'l0' is not a level; did you mean 'l1'? allowed: l1 to l8 with i or d behind it, flush, spaces, regions, byinsn

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analyse/cache_sim.h"
+#include "prefetch_slow.h"
 
 struct o_line {
 	bool valid, dirty, fresh;
@@ -32,9 +33,7 @@ struct o_level {
 	int psel;
 	struct o_line *victim;
 	struct o_wbuf *wbuf;
-	struct { uint64_t pc, last; int64_t stride; } stride[256];
-	struct { uint64_t last, used; int dir; } track[16];
-	uint64_t track_clock;
+	struct o_prefetcher pf;
 	struct o_list seen, shadow;		/* shadow: newest last */
 	struct pm_level_stats st;
 };
@@ -437,59 +436,31 @@ static void o_prefetch(struct o_cache *o, struct o_level *l, uint64_t from, uint
 	if (o_find(l, addr) || o_find_victim(l, addr))
 		return;
 	l->st.pf_issued++;
+	l->pf.asked[x.addr / l->lc->line % 1024] = (struct o_asked){ x.addr, l->pf.news, true };
 	x.dirty = o_fetch(o, l, x.addr, l->lc->line, PM_OP_PREFETCH, 0);
 	for (int b = 0; b < 32; b++)
 		x.sub_valid[b] = true;
 	o_fill(o, l, x);
 }
 
+static void o_first_use(struct o_level *l, uint64_t addr)
+{
+	uint64_t line = addr / l->lc->line;
+	const struct o_asked *a = l->pf.asked + line % 1024;
+
+	l->st.pf_useful++;
+	if (a->used && a->addr == line * l->lc->line && l->pf.news + 1 - a->news <= 4)
+		l->st.pf_late++;
+}
+
 static void o_trigger(struct o_cache *o, struct o_level *l, uint64_t addr, enum pm_cache_op op,
 		      bool news)
 {
-	uint64_t line = addr / l->lc->line * l->lc->line;
-	int64_t step = l->lc->line;
-	unsigned degree = l->lc->degree;
+	uint64_t to[64];
+	unsigned n = o_wanted(&l->pf, l->lc, &l->st, o->pc, addr, op == PM_OP_FETCH, news, to);
 
-	if (l->lc->prefetch == PM_PF_NEXT && news)
-		for (unsigned k = 1; k <= degree; k++)
-			o_prefetch(o, l, addr, line + k * step);
-	if (l->lc->prefetch == PM_PF_STRIDE && op != PM_OP_FETCH) {
-		int i = (o->pc ^ o->pc >> 8) & 255;
-		int64_t d = l->stride[i].pc == o->pc ? (int64_t)(addr - l->stride[i].last) : 0;
-		bool same = d != 0 && d == l->stride[i].stride;
-
-		l->stride[i].pc = o->pc;
-		l->stride[i].last = addr;
-		l->stride[i].stride = d;
-		for (unsigned k = 1; same && k <= degree; k++)
-			o_prefetch(o, l, addr, addr + k * d);
-	}
-	if (l->lc->prefetch == PM_PF_STREAM && news) {
-		int at = -1, old = 0;
-
-		l->track_clock++;
-		for (int i = 0; i < 16; i++) {
-			uint64_t last = l->track[i].last;
-			int dir = l->track[i].dir;
-
-			if (l->track[i].used < l->track[old].used)
-				old = i;
-			if (at < 0 && l->track[i].used && ((dir >= 0 && line == last + step) ||
-							   (dir <= 0 && line == last - step)))
-				at = i;
-		}
-		if (at < 0) {
-			l->track[old].last = line;
-			l->track[old].used = l->track_clock;
-			l->track[old].dir = 0;
-			return;
-		}
-		l->track[at].dir = line > l->track[at].last ? 1 : -1;
-		l->track[at].last = line;
-		l->track[at].used = l->track_clock;
-		for (unsigned k = 1; k <= degree; k++)
-			o_prefetch(o, l, line, line + k * step * l->track[at].dir);
-	}
+	for (unsigned i = 0; i < n; i++)
+		o_prefetch(o, l, addr, to[i]);
 }
 
 /* Would a fully associative cache miss line @addr, too? 0: no, 1: it is the first time, 2: yes.
@@ -546,7 +517,7 @@ static void o_access(struct o_cache *o, struct o_level *l, uint64_t addr, uint64
 			}
 			if (demand && z.fresh) {
 				z.fresh = false;
-				l->st.pf_useful++;
+				o_first_use(l, addr);
 			}
 		} else if (l->lc->sub) {
 			unsigned lo = off / sub, hi = (off + size - 1) / sub;
@@ -590,7 +561,7 @@ static void o_access(struct o_cache *o, struct o_level *l, uint64_t addr, uint64
 		}
 		if (demand && x->fresh) {
 			x->fresh = false;
-			l->st.pf_useful++;
+			o_first_use(l, addr);
 			news = true;
 		}
 		x->rrpv = 0;
@@ -708,6 +679,8 @@ static void o_cache_free(struct o_cache *o)
 		free(o->level[i].wbuf);
 		free(o->level[i].seen.v);
 		free(o->level[i].shadow.v);
+		for (unsigned k = 0; k < 64; k++)
+			free(o->level[i].pf.ip[k].v);
 	}
 	free(o);
 }

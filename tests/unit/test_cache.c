@@ -134,6 +134,12 @@ static const char *const configs[] = {
 	"l1=8k,2way,64,lru,prefetch=next,degree=3,victim=3",
 	"l1=8k,4way,64,plru,prefetch=stride,degree=2",
 	"l1=8k,4way,64,lru,prefetch=stream,degree=4",
+	"l1d=8k,4way,64,prefetch=ipstride,degree=2;l2=64k,8way,64,prefetch=spp",
+	"l1d=8k,4way,64,prefetch=berti,degree=3;l2=64k,8way,64,prefetch=ampm",
+	"l1i=8k,4way,64,prefetch=ampm;l1d=8k,4way,64,prefetch=ampm;l2=64k,8way,128,prefetch=spp",
+	"l1=8k,1way,256,prefetch=spp,degree=12;l2=64k,8way,1k,prefetch=ampm,victim=3",
+	"l1=4k,4way,64,random,prefetch=berti;l2=64k,8way,64,prefetch=berti,degree=8",
+	"l1=8k,8way,64,drrip,prefetch=ipstride;l2=64k,16way,64,plru,prefetch=ampm,degree=2",
 	"l1i=4k,2way,32;l1d=4k,2way,32;l2=32k,4way,64",
 	("l1i=4k,2way,32,prefetch=next;l1d=4k,2way,32,prefetch=stride;"
 	 "l2=32k,4way,64,prefetch=stream,degree=2"),
@@ -205,7 +211,9 @@ static void random_config(struct o_random *r, char *buf)
 	static const char *const write[] = { "", ",wt", ",nwa", ",wt,nwa" };
 	static const char *const incl[] = { "", ",incl", ",excl" };
 	static const char *const pf[] = { "", "", ",prefetch=next", ",prefetch=stride,degree=2",
-					  ",prefetch=stream,degree=3" };
+					  ",prefetch=stream,degree=3", ",prefetch=ipstride",
+					  ",prefetch=ampm,degree=2", ",prefetch=spp,degree=6",
+					  ",prefetch=berti" };
 	unsigned levels = 1 + o_rnd(r) % 3, line = 16u << o_rnd(r) % 3;
 	bool split = o_rnd(r) % 2;
 	char *p = buf;
@@ -218,7 +226,7 @@ static void random_config(struct o_random *r, char *buf)
 				     k == 1 && split ? side ? "d" : "i" : "",
 				     line * ways << (1 + k + o_rnd(r) % 3), ways, line,
 				     policy[o_rnd(r) % 6], write[o_rnd(r) % 4],
-				     k > 1 ? incl[o_rnd(r) % 3] : "", pf[o_rnd(r) % 5]);
+				     k > 1 ? incl[o_rnd(r) % 3] : "", pf[o_rnd(r) % NR(pf)]);
 			if (o_rnd(r) % 4 == 0)
 				p += sprintf(p, ",victim=%u", (unsigned)(1 + o_rnd(r) % 5));
 			if (o_rnd(r) % 4 == 0)
