@@ -602,9 +602,12 @@ void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struc
 				 .serial = s->serial };
 	if (s->stack)
 		r->writes &= ~(1ull << PM_CORE_RSP);
-	r->many = !list_regs(s->addr_regs, r->addr, NR(r->addr), PM_CORE_REGS) |
-		  !list_regs(s->data_regs, r->data, NR(r->data), PM_CORE_REGS) |
-		  !list_regs(r->writes, r->to, NR(r->to), PM_CORE_REGS + 1);
+	if (!list_regs(s->addr_regs, r->addr, NR(r->addr), PM_CORE_REGS))
+		r->many = true;
+	if (!list_regs(s->data_regs, r->data, NR(r->data), PM_CORE_REGS))
+		r->many = true;
+	if (!list_regs(r->writes, r->to, NR(r->to), PM_CORE_REGS + 1))
+		r->many = true;
 }
 
 /* ---- an operation --------------------------------------------------------------------------- */
