@@ -42,6 +42,8 @@ int cmd_record(int argc, char **argv)
 		OPT_FLAG(0, "lean", &o.lean, "keep no programs and libraries, but checks of them"),
 		OPT_U64(0, "chaos", &o.chaos, "SEED",
 			"threads take turns at random, to find races; SEED, not 0, chooses how"),
+		OPT_U64(0, "checks", &o.checks, "N",
+			"have registers compared at every Nth safepoint, too"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
 		OPT_FLAG(0, "fix-random", &o.fix_random,
 			 "AT_RANDOM bytes fixed, for comparable runs"),

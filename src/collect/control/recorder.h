@@ -46,7 +46,8 @@ void replay_child(struct session *s, const struct proc *p, struct proc *child, u
  * struct rt_start is: a descriptor and an offset. */
 uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at);
 /* The program, at @pc, does by system call @call what it has not done when it was recorded. */
-void replay_differs(struct session *s, const struct proc *p, uint64_t pc, uint64_t call);
+void replay_differs(struct session *s, const struct proc *p, uint32_t block, uint64_t pc,
+		    uint64_t call);
 void replay_release(struct session *s);		/* if it was not launched */
 /* The program is over: what is wrong with the replay, or with its recording? Changes @c's status to
  * what was recorded. */

@@ -22,7 +22,7 @@ struct replayer {
 	uint8_t *buf;
 	int start;			/* a file for struct rt_start; -1: none yet */
 	uint64_t starts;		/* its bytes */
-	char differs[200];		/* how it is another run; "": it is not */
+	char differs[300];		/* how it is another run; "": it is not */
 };
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -175,12 +175,25 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at)
 	return next->thread[0].block;
 }
 
-void replay_differs(struct session *s, const struct proc *p, uint64_t pc, uint64_t call)
+/* At a call of the same place: what is not the same? */
+static void name_difference(const struct rt_block *b, const struct rt_event *e, char *to, size_t n)
+{
+	const uint64_t clock = b->log_clock - b->until;
+
+	if (e->a[5] == clock)
+		snprintf(to, n, ": registers are not the same");
+	else
+		snprintf(to, n, ": %llu safepoints passed, not %llu", (unsigned long long)clock,
+			 (unsigned long long)e->a[5]);
+}
+
+void replay_differs(struct session *s, const struct proc *p, uint32_t block, uint64_t pc,
+		    uint64_t call)
 {
 	struct replayer *y = s->replayer;
 	const struct rt_block *b = session_block(s, p->log.block);
 	const uint64_t at = b->log_at;
-	char now[80], then[80] = "nothing";
+	char now[80], then[80] = "nothing", how[80] = "";
 	struct rt_event e = { 0 };
 
 	if (at <= RT_LOG_SIZE - sizeof e)
@@ -201,12 +214,15 @@ void replay_differs(struct session *s, const struct proc *p, uint64_t pc, uint64
 		snprintf(then, sizeof then, "thread %llu instead of %llu from 0x%llx on",
 			 (unsigned long long)e.a[2], (unsigned long long)e.a[0],
 			 (unsigned long long)e.a[4]);
+	else if (e.type == RT_E_CHECK)
+		snprintf(then, sizeof then, "other registers at a safepoint at 0x%llx",
+			 (unsigned long long)e.a[4]);
+	if (e.type == RT_E_CALL && e.nr == call && e.a[2] == pc)
+		name_difference(session_block(s, block), &e, how, sizeof how);
 	if (!*y->differs)
 		snprintf(y->differs, sizeof y->differs,
 			 "the replay differs from the recording at event %llu: %s (recorded: %s)%s",
-			 (unsigned long long)b->nlogged, now, then,
-			 e.type == RT_E_CALL && e.nr == call && e.a[2] == pc
-				 ? ": registers are not the same" : "");
+			 (unsigned long long)b->nlogged, now, then, how);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

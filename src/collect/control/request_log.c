@@ -40,7 +40,7 @@ void request_log_end(struct session *s, struct request *q)
 	if (!q->p->stream)
 		return;
 	if (s->replayer)
-		replay_differs(s, q->p, q->m.a[1], q->m.a[2]);
+		replay_differs(s, q->p, q->block, q->m.a[1], q->m.a[2]);
 	else if (s->recorder)
 		record_stop(s, q->p, q->m.a[0], q->m.a[1]);
 }

@@ -435,7 +435,7 @@ enum rt_log_place { RT_PLACE_NONE, RT_PLACE_CALL, RT_PLACE_SAFEPOINT,
 enum rt_event_type {
 	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
 			 * behind it, flags before it; of a file that was mapped 1 + its number,
-			 * of a process that was made 1 + that of its stream; 0 */
+			 * of a process that was made 1 + that of its stream, or 0; the clock */
 	RT_E_DATA,	/* a[0] address, a[1] length; the bytes follow */
 	RT_E_INSN,	/* instruction of enum rt_odd_insn `nr`; a: pc behind it; rax, rbx, rcx, rdx
 			 * or the only result */
@@ -446,7 +446,8 @@ enum rt_event_type {
 			 * before stands, in a call that it is about to make or at a safepoint;
 			 * a: its rt_block.thread_id, its clock or 0, the other one's thread_id,
 			 * check of its registers, its pc */
-	RT_E_LAST = RT_E_SWITCH,
+	RT_E_CHECK,	/* a safepoint; a: 0, the clock, 0, check of the registers, pc */
+	RT_E_LAST = RT_E_CHECK,
 };
 struct rt_event {
 	uint32_t size;			/* with what follows; a multiple of 8 */
@@ -486,6 +487,8 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t beat;			/* changes ten times a second */
 	uint64_t chaos;			/* recorded threads take turns at random, by this seed; 0:
 					 * after slices of time */
+	uint64_t checks;		/* recorded: an RT_E_CHECK after so many safepoints; 0:
+					 * none */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------

@@ -63,7 +63,7 @@ void rt_clock_slice(struct rt_block *b)
 void rt_clock_await(struct rt_block *b)
 {
 	const struct rt_event *e = rt_replays(b) ? rt_next_event(b) : 0;
-	const int at_one = e && (e->type == RT_E_SIGNAL || e->type == RT_E_SWITCH) && e->a[1];
+	const int at_one = e && e->type >= RT_E_SIGNAL && e->a[1];
 	const u64 n = at_one ? e->a[1] - rt_clock(b) : FAR_AWAY;
 
 	if (!rt_replays(b))

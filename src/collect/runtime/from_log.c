@@ -337,6 +337,12 @@ void rt_replay_safepoint(struct rt_block *b)
 		go_on(b);
 		return;
 	}
+	if (e && e->type == RT_E_CHECK && e->a[1] == rt_clock(b) && e->a[3] == check &&
+	    e->a[4] == b->ctx.pc) {
+		used(b, e);
+		go_on(b);
+		return;
+	}
 	if (!e || e->type != RT_E_SIGNAL || e->a[0] != b->ctx.pc || e->a[1] != rt_clock(b) ||
 	    e->a[3] != check)
 		rt_replay_differs(b, b->ctx.pc);
@@ -435,7 +441,8 @@ void rt_replay_call(struct rt_block *b)
 		rt_resume(b);
 		return;
 	}
-	if (e->type != RT_E_CALL || e->nr != b->syscall || e->a[1] != check || e->a[2] != b->ctx.pc)
+	if (e->type != RT_E_CALL || e->nr != b->syscall || e->a[1] != check ||
+	    e->a[2] != b->ctx.pc || e->a[5] != rt_clock(b))
 		rt_replay_differs(b, b->ctx.pc);
 	call = *e;				/* what is made may need the log */
 	used(b, e);

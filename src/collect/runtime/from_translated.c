@@ -110,8 +110,8 @@ void rt_block_begin(struct rt_block *b, u64 pc)
 	b->ctx.gpr[RAX] = rt_boot_regs[0];
 	b->ctx.gpr[RDX] = rt_boot_regs[1];
 	rt_switch_segment(b);
-	rt_token_begin(b);
 	rt_clock_begin(b);
+	rt_token_begin(b);
 	rt_signal_boot(b);
 	b->state = BLK_LIVE;
 }

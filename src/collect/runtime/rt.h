@@ -302,7 +302,7 @@ int rt_token_shared(void);			/* there are several threads */
 void rt_token_call(struct rt_block *b);
 void rt_token_back(struct rt_block *b);
 void rt_token_over(void);
-void rt_token_safepoint(struct rt_block *b);	/* perhaps it is another one's turn */
+int rt_token_safepoint(struct rt_block *b);	/* 1: it was another one's turn */
 u64 rt_token_quantum(struct rt_block *b);	/* after how many safepoints that is looked at */
 /* Replayed: wait until @b has it. Thread @id has it, until @b has it again. All other threads of
  * the process end, for another program is executed. */

@@ -295,7 +295,8 @@ static void put_call(struct rt_block *b, u64 result)
 			  (rt_call_of(b->syscall)->how == HOW_FORKS && !rt_failed((long)result));
 
 	put_event(b, RT_E_CALL, b->syscall, (const u64[6]){
-		result, b->call_check, b->ctx.pc, b->ctx.flags, names ? b->call_length : 0 });
+		result, b->call_check, b->ctx.pc, b->ctx.flags, names ? b->call_length : 0,
+		rt_clock(b) });
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -323,8 +324,9 @@ static int signals_first(struct rt_block *b)
 
 void rt_record_safepoint(struct rt_block *b)
 {
-	if (!give_deferred(b, RT_PLACE_SAFEPOINT))
-		rt_token_safepoint(b);
+	if (!give_deferred(b, RT_PLACE_SAFEPOINT) && !rt_token_safepoint(b) && RT_SESSION->checks)
+		put_event(b, RT_E_CHECK, 0, (const u64[6]){ 0, rt_clock(b), 0,
+							    rt_registers_check(b), b->ctx.pc });
 }
 
 static u32 shares;			/* there is memory that children would share */

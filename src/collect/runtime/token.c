@@ -81,6 +81,8 @@ void rt_token_begin(struct rt_block *b)
 	b->token_free = 0;
 	b->token_quantum = g.random ? MOST_QUANTUM : FIRST_QUANTUM;
 	b->log_home = (word)b;
+	if (rt_records(b))
+		rt_clock_slice(b);
 }
 
 void rt_token_join(struct rt_block *c, const struct rt_block *parent)
@@ -233,11 +235,14 @@ static u64 random_quantum(struct rt_block *b)
 
 u64 rt_token_quantum(struct rt_block *b)
 {
-	if (!rt_token_shared() || !rt_records(b))
+	const u64 checks = RT_SESSION->checks ? RT_SESSION->checks : NEVER;
+	u64 n = NEVER;
+
+	if (!rt_records(b))
 		return NEVER;
-	if (g.random)
-		return random_quantum(b);
-	return b->token_quantum;
+	if (rt_token_shared())
+		n = g.random ? random_quantum(b) : b->token_quantum;
+	return n < checks ? n : checks;
 }
 
 static void stands(const struct rt_block *b, enum rt_log_place place, u64 check)
@@ -376,12 +381,12 @@ static int slice_is_over(struct rt_block *b)
 	return at >= g.slice_ends;
 }
 
-void rt_token_safepoint(struct rt_block *b)
+int rt_token_safepoint(struct rt_block *b)
 {
 	struct rt_block *to = 0;
 
 	if (!rt_token_shared() || !slice_is_over(b))
-		return;
+		return 0;
 	if (g.random && chance() % 4 == 0)
 		b->priority = chance();
 	stands(b, RT_PLACE_SAFEPOINT, rt_registers_check(b));
@@ -397,7 +402,7 @@ void rt_token_safepoint(struct rt_block *b)
 	unlock();
 	if (!to) {
 		g.slice_ends = now() + SLICE;
-		return;
+		return 0;
 	}
 	wake(to, RT_TURN_OWN);
 	wait_in_queue(b);
@@ -406,6 +411,7 @@ void rt_token_safepoint(struct rt_block *b)
 		b->logged = RT_LOG_OVER;
 	else
 		begin_slice(b);
+	return 1;
 }
 
 /* ---- replayed -------------------------------------------------------------------------------- */
