@@ -19,3 +19,18 @@ $ for k in '' --strict-flags '--lcov l' '--bolt b' '--exec --discard' '--branch 
 $ XDG_CACHE_HOME=$PWD/c1 pugmark record -q -o r.pugrec -- "$PROGRAMS/preempted" 50 > out; XDG_CACHE_HOME=$PWD/c2 pugmark replay -q r.pugrec | cmp - out; XDG_CACHE_HOME=$PWD/c3 pugmark replay -q --exec --discard r.pugrec | cmp - out
 $ "$TESTS/record/again" "$PROGRAMS/timer"
 > status 0, 1 lines again
+# A library that calls its own function through its procedure linkage table, and jumps back there as well. Registers are
+# compared at every safepoint, by a replay that has no copies of such stubs.
+$ cat > lib.c <<'end'
++ int odd(int n) { return n & 1; }
++ int both(int n) { int k = odd(n); return k ? odd(n >> 1) : n; }
++ end
+$ cat > main.c <<'end'
++ #include <stdio.h>
++ int both(int n);
++ int main(void) { int n = 0; for (int i = 0; i < 1000; i++) n += both(i); printf("%d\n", n); return 0; }
++ end
+$ gcc -O2 -fPIC -shared -fno-inline -fno-ipa-cp -fcf-protection=none -o libboth.so lib.c && gcc -O1 -o both main.c -L. -lboth -Wl,-rpath,$PWD && pugmark record -q --checks 1 -o r.pugrec -- ./both > out; for k in '' '--exec --discard' --strict-flags; do timeout 60 pugmark replay -q $k r.pugrec | cmp out - && echo the same; done
+> the same
+> the same
+> the same

@@ -123,7 +123,7 @@ static void add_fixup(struct emit *e, uint32_t block, bool byte)
 	struct scratch *s = e->s;
 
 	pm_grow(s->fixup, s->nfixup, s->cap_fixup);
-	s->fixup[s->nfixup++] = (struct fixup){ here(e), block, byte };
+	s->fixup[s->nfixup++] = (struct fixup){ here(e), block, byte, e->back };
 }
 
 void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_target *t)

@@ -613,7 +613,7 @@ static void emit_pass(struct scratch *s, bool counting)
 
 	for (size_t k = 0; k < s->nfixup; k++) {
 		const struct fixup *f = &s->fixup[k];
-		uint32_t to = placed(&e, f->block)->code;
+		uint32_t to = f->back ? s->block[f->block].back : placed(&e, f->block)->code;
 
 		if (f->byte) {
 			int64_t d = (int64_t)to - (f->at + 1);

@@ -179,10 +179,10 @@ static void emit_pop(struct emit *e, const struct block *b)
 	asm_u32(e, 8u + (ret->x.nimm ? (uint16_t)x86_imm(&ret->x, ret->p) : 0));
 }
 
-/* RT_EXIT_PC is set. */
-static void leave_jump(struct emit *e, unsigned reg)
+/* RT_EXIT_PC is set. The program's rdx is in its slot only where rcx has the target. */
+static void leave_jump(struct emit *e, enum leaves how, unsigned reg)
 {
-	if (reg == RDX)
+	if (how == LEAVES_RCX && reg == RDX)
 		asm_slot_load(e, RDX, RT_S_RDX);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_slot_jump(e, RT_DO_SAFEPOINT);
@@ -199,7 +199,7 @@ void emit_safepoint_end(struct emit *e, enum leaves how, unsigned reg)
 		asm_slot_store(e, reg, RT_EXIT_PC);
 	if (how == LEAVES_RETURN)
 		emit_pop(e, e->b);
-	leave_jump(e, reg);
+	leave_jump(e, how, reg);
 }
 
 void emit_leave(struct emit *e, const struct leave *l)
@@ -223,5 +223,5 @@ void emit_leave(struct emit *e, const struct leave *l)
 		asm_slot_store(e, l->reg, RT_EXIT_PC);
 		break;
 	}
-	leave_jump(e, l->reg);
+	leave_jump(e, l->how, l->reg);
 }

@@ -118,6 +118,7 @@ struct fixup {				/* a branch to a block of the unit that
 	uint32_t at;
 	uint32_t block;
 	bool byte;
+	bool back;			/* to what lies in front of its direct entry */
 };
 
 struct tail {				/* of a call, see emit_transfer.c */
