@@ -78,9 +78,11 @@ static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_in
 	for (unsigned i = 0; i < r->nmem; i++)
 		if (r->mem[i].stack)
 			regs |= 1u << X86_REG_RSP;
+	if (!r->nmem)				/* lea computes with them */
+		return 0;
 	/* string instructions: their memory operands have no modrm */
 	if (!in->modrm)
-		return r->nmem ? regs | (r->mem[0].stack ? 0 : r->reads & 0xc0) : 0;
+		return regs | (r->mem[0].stack ? 0 : r->reads & 0xc0);
 	if (in->modrm >= len || b[in->modrm] >> 6 == 3)
 		return regs;
 	while (p < in->op && (b[p] == 0x66 || b[p] == 0x67 || b[p] == 0xf2 || b[p] == 0xf3 ||

@@ -212,6 +212,8 @@ static void test_decode(void **state)
 		{ { 0x48, 0x03, 0x04, 0xcb }, 4, 8 | 2, 1, 1 | FL, PM_CORE_ALU },
 		/* mov rax, [r8+r9*8+16] */
 		{ { 0x4b, 0x8b, 0x44, 0xc8, 0x10 }, 5, 1 << 8 | 1 << 9, 0, 1, PM_CORE_MOVE },
+		/* lea rax, [rbx+rcx*8] */
+		{ { 0x48, 0x8d, 0x04, 0xcb }, 4, 0, 8 | 2, 1, PM_CORE_ALU },
 		{ { 0x48, 0x89, 0x1e }, 3, 1 << 6, 8, 0, PM_CORE_MOVE },	/* mov [rsi], rbx */
 		{ { 0x31, 0xc0 }, 2, 0, 0, 1 | FL, PM_CORE_MOVE },	/* xor eax, eax */
 		{ { 0x53 }, 1, 1 << 4, 8, 1 << 4, PM_CORE_MOVE, true },	/* push rbx */
