@@ -33,6 +33,7 @@ class Fact(enum.IntFlag):
     LINES = 1 << 19
     OPCODES = 1 << 20
     PAGES = 1 << 21
+    OBJECTS = 1 << 22
 
 
 class Kind(enum.IntEnum):

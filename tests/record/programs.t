@@ -4,8 +4,8 @@
 # timeout: 120
 $ seq 1 60000 > numbers.in; "$TESTS/record/again" gzip -9 -c numbers.in
 > status 0, 240 lines again
-$ "$TESTS/record/again" xz -c numbers.in
-> status 0, 52 lines again
+$ "$TESTS/record/again" xz -c numbers.in | sed 's/[0-9]* lines/N lines/'	# versions of xz differ
+> status 0, N lines again
 $ "$TESTS/record/again" awk '{ n += $1 } END { srand(); print n, rand(), ENVIRON["HOME"] }' numbers.in
 > status 0, 1 lines again
 $ "$TESTS/record/again" perl -e 'print time, " $$ ", rand(), "\n"; open(F, "numbers.in"); @a = <F>; print scalar(@a), "\n"; exit 3'

@@ -28,6 +28,8 @@ $ D=$TESTS/data; F=$D/formats
 + completion) says pugmark completion bash ;;
 + schema) says pugmark schema info ;;
 + laplace) says pugmark laplace $F/merge.ref.txt $F/merge.kev ;;
++ sample) says pugmark sample -q --most 100% $D/real.pug; says pugmark sample -q --most 100% --json - $D/real.pug ;;
++ simpoint) pugmark simpoint cut -q --interval 20k -o points $D/real.pug >/dev/null; says pugmark simpoint cut -q --interval 20k -o again $D/real.pug; says pugmark simpoint sim -q -s bpred points; says pugmark simpoint sim -q -s bpred --json - points ;;
 + diff) says pugmark diff $D/real.pug $D/real.pug ;;
 + profile) pugmark run -q --no-cache --branch -o branch.pug -- true; says pugmark profile write --bolt - branch.pug ;;
 + version | help | doctor) says pugmark $c ;;
