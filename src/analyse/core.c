@@ -237,8 +237,8 @@ static inline uint64_t max(uint64_t a, uint64_t b)
 /* ---- the calendar of ports ------------------------------------------------------------------ */
 
 /* As @c, with room for cycle @t; the first one is @now. */
-static __attribute__((noinline)) struct calendar look_further(struct calendar c, uint64_t now,
-							      uint64_t t)
+static __attribute__((noinline)) struct calendar extend_calendar(struct calendar c, uint64_t now,
+								 uint64_t t)
 {
 	const uint64_t was = c.mask + 1;
 	struct calendar to = { .mask = c.mask };
@@ -263,7 +263,7 @@ static inline uint64_t search(struct pm_core *k, struct core_now *n, uint32_t po
 	t = known ? full->to : t + 1;
 	for (;; t++) {
 		if (__builtin_expect(t >= n->horizon, 0)) {
-			k->calendar = look_further(k->calendar, n->dispatch, t);
+			k->calendar = extend_calendar(k->calendar, n->dispatch, t);
 			n->horizon = n->dispatch + HORIZON(k->calendar);
 		}
 		if (ports & ~k->calendar.v[t & k->calendar.mask])
@@ -276,13 +276,13 @@ static inline uint64_t search(struct pm_core *k, struct core_now *n, uint32_t po
 /* The first cycle from @t on in which one of @ports is free for @busy cycles; it is taken. Only the
  * first of these cycles is searched for, the others are taken whether free or not, as long as that
  * port was free at first: a divider's tail may delay what comes later, never what came before. */
-static inline uint64_t take_port(struct pm_core *k, struct core_now *n, uint32_t ports,
-				 uint32_t issue, struct span *full, uint64_t t, unsigned busy)
+static inline uint64_t reserve_port(struct pm_core *k, struct core_now *n, uint32_t ports,
+				    uint32_t issue, struct span *full, uint64_t t, unsigned busy)
 {
 	uint32_t *v, free, port;
 
 	if (__builtin_expect(t >= n->horizon, 0)) {
-		k->calendar = look_further(k->calendar, n->dispatch, t);
+		k->calendar = extend_calendar(k->calendar, n->dispatch, t);
 		n->horizon = n->dispatch + HORIZON(k->calendar);
 	}
 	v = k->calendar.v + (t & k->calendar.mask);
@@ -672,8 +672,8 @@ static inline void load_all(struct pm_core *k, struct core_now *n, const struct 
 			    const struct core_ref *load, uint64_t from, struct core_data *to)
 {
 	for (unsigned i = 0; i < op->nload; i++) {
-		const uint64_t t = take_port(k, n, k->load_ports, ISSUE, k->full + FULL_LOADS, from,
-					     1);
+		const uint64_t t = reserve_port(k, n, k->load_ports, ISSUE, k->full + FULL_LOADS,
+						from, 1);
 		uint8_t found;
 		const uint64_t data = load_one(k, n, load + i, t, &found);
 
@@ -705,13 +705,13 @@ one(struct pm_core *k, struct core_now *n, const struct core_insn *op, const str
 	addr_ready = first_ready(k, op, n->dispatch + 1);
 	ready = data_ready(k, op, n->dispatch + 1);
 	load_all(k, n, op, load, addr_ready, &data);
-	exec = take_port(k, n, r->ports, r->issue, k->full + r->class, max(ready, data.ready),
-			 r->busy);
+	exec = reserve_port(k, n, r->ports, r->issue, k->full + r->class, max(ready, data.ready),
+			    r->busy);
 	last = n->done = exec + r->latency;
 	write_regs(k, op, n->done);
 	for (unsigned i = 0; i < op->nstore; i++) {
-		issued[i] = take_port(k, n, k->store_ports, ISSUE, k->full + FULL_STORES,
-				      max(addr_ready, n->done), 1);
+		issued[i] = reserve_port(k, n, k->store_ports, ISSUE, k->full + FULL_STORES,
+					 max(addr_ready, n->done), 1);
 		last = max(last, issued[i] + 1);
 	}
 	/* (6) commit */

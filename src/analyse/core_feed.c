@@ -214,7 +214,7 @@ static inline struct core_insn *begin(struct core_sink *s, uint64_t pc, unsigned
 }
 
 /* rep and its like: a further operation goes on. The branch, if it is one, ends the last. */
-static struct core_insn *go_on(struct core_sink *s)
+static struct core_insn *continue_insn(struct core_sink *s)
 {
 	struct core_gathered *g = s->gathered;
 	struct core_insn *op;
@@ -242,7 +242,7 @@ static inline void reference(struct core_sink *s, enum pm_cache_op how, uint64_t
 	if (!s->open)
 		return;
 	if (__builtin_expect(op->nload == 4 || op->nstore == 4, 0))
-		op = go_on(s);
+		op = continue_insn(s);
 	if (how == PM_OP_READ) {
 		g->load[g->nload++] = r;
 		op->nload++;

@@ -457,7 +457,7 @@ void rt_token_await(struct rt_block *b)
 	b->token_free = 0;
 }
 
-static void give(struct rt_block *b, u64 id)
+static void pass_token(struct rt_block *b, u64 id)
 {
 	struct rt_block *to = member(id);
 
@@ -469,7 +469,7 @@ static void give(struct rt_block *b, u64 id)
 
 void rt_token_give(struct rt_block *b, u64 id)
 {
-	give(b, id);
+	pass_token(b, id);
 	rt_token_await(b);
 }
 
@@ -516,7 +516,7 @@ void rt_token_leave(struct rt_block *b, u64 heir)
 	}
 	unlock();
 	if (rt_replays(b))
-		give(b, heir);
+		pass_token(b, heir);
 	else if (to)
 		wake(to, RT_TURN_OWN);
 }
