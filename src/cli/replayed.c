@@ -2,6 +2,7 @@
 /* replayed.c - a recording in place of a trace: it is replayed, and what comes out is read */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,14 +29,16 @@ static bool is_recording(const char *path)
 /* Another pugmark replays @path and writes its trace to the pipe that is returned; -1. */
 static int start(const char *path, struct pm_err *err)
 {
+	char *recording = pm_strdup(path);
 	char *argv[] = { (char []){ "pugmark" }, (char []){ "replay" }, (char []){ "-q" },
 			 (char []){ "--no-output" }, (char []){ "--exec" }, (char []){ "-t" },
 			 (char []){ "pug:level=fast" }, (char []){ "-o" }, (char []){ "-" },
-			 (char []){ "--" }, pm_strdup(path), NULL };
+			 (char []){ "--" }, recording, NULL };
 	int fd[2];
 	pid_t pid;
 
 	if (pipe2(fd, O_CLOEXEC)) {
+		free(recording);
 		pm_fail_errno(err, "cannot make a pipe");
 		return -1;
 	}
@@ -46,6 +49,7 @@ static int start(const char *path, struct pm_err *err)
 		_exit(127);
 	}
 	close(fd[1]);
+	free(recording);
 	if (pid > 0)
 		return fd[0];
 	pm_fail_errno(err, "cannot fork");
