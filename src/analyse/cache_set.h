@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyse/cache_state.h"
+#include "base/xorshift.h"
 
 static inline uint64_t *set_of(const struct cache_level *l, uint64_t line)
 {
@@ -97,17 +98,6 @@ static inline void drop(struct cache_level *l, uint64_t *set, unsigned way)
 	}
 }
 
-static inline uint64_t next_random(uint64_t *state)
-{
-	uint64_t x = *state;			/* xorshift64* */
-
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	*state = x;
-	return x * 0x2545f4914f6cdd1dull >> 32;
-}
-
 /* DRRIP: which policy a set obeys: -1 leads SRRIP, 1 leads BRRIP, 0 follows. */
 static inline int duel(const struct cache_level *l, uint64_t set)
 {
@@ -128,7 +118,7 @@ static inline unsigned choose(struct cache_level *l, uint64_t *set)
 			return w;
 	switch (l->conf->policy) {
 	case PM_RANDOM:
-		return next_random(&l->rnd) % l->ways;
+		return pm_random(&l->rnd) % l->ways;
 	case PM_PLRU: {
 		unsigned node = 1;
 

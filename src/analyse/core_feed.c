@@ -142,27 +142,34 @@ static void predict(struct core_sink *s, struct core_gathered *g)
 	g->nbr = 0;
 }
 
+/* The first @n of @g take time, and are accounted for if somebody asks. */
+static void time_operations(struct core_sink *s, const struct core_gathered *g, size_t n)
+{
+	const struct core_ref *load = g->load, *store = g->store;
+
+	if (!s->by && !s->sum) {
+		core_run(s->k, g->op, n, load, store);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		core_run(s->k, g->op + i, 1, load, store);
+		account(s, g->op + i, load);
+		load += g->op[i].nload;
+		store += g->op[i].nstore;
+	}
+}
+
 /* Has all operations timed, but for one that is still open. */
 static void drain(struct core_sink *s)
 {
 	struct core_gathered *g = s->gathered;
 	const size_t n = g->n - s->open;
-	const struct core_ref *load = g->load, *store = g->store;
 
 	predict(s, g);
 	if (!n)
 		return;
-	if (s->timeless)
-		;				/* caches and predictors have seen it */
-	else if (s->by || s->sum)
-		for (size_t i = 0; i < n; i++) {
-			core_run(s->k, g->op + i, 1, load, store);
-			account(s, g->op + i, load);
-			load += g->op[i].nload;
-			store += g->op[i].nstore;
-		}
-	else
-		core_run(s->k, g->op, n, load, store);
+	if (!s->timeless)
+		time_operations(s, g, n);
 	if (s->open) {
 		const struct core_insn last = g->op[n];
 

@@ -7,6 +7,7 @@
 #include "analyse/points.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/xorshift.h"
 #include "base/result.h"
 
 static int by_interval(const void *a, const void *b)
@@ -42,10 +43,7 @@ static void add_others(struct pm_points *to, const struct pm_phases *found, size
 	for (size_t i = 0; i < found->n && more; i++) {
 		if (c->of[i] != phase || i == c->best[phase])
 			continue;
-		x ^= x >> 12;				/* xorshift64* */
-		x ^= x << 25;
-		x ^= x >> 27;
-		if ((x * 0x2545f4914f6cdd1du >> 32) % left-- < more) {
+		if (pm_random(&x) % left-- < more) {
 			add(to, found, cap, phase, i, false, warmup);
 			more--;
 		}

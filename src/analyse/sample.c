@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "analyse/walk.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/xorshift.h"
 #include "base/thread.h"
 
 #define STATS	(sizeof(struct pm_core_stats) / sizeof(uint64_t))
@@ -36,7 +36,6 @@ enum sample_stage { SKIP, TRAIN, WARM_UP, MEASURE };
 
 struct sample_thread {
 	struct sampler *s;
-	pthread_t thread;
 	void **core;
 	struct pm_core_stats *before;
 	const uint64_t *period;		/* to simulate, ascending */
@@ -213,15 +212,9 @@ static enum pm_status simulate_round(struct sampler *s, uint64_t stride, struct 
 
 		t[k] = (struct sample_thread){ .s = s, .period = todo + from,
 					       .n = n * (k + 1) / threads - from };
-		if (k && !pm_thread_start(&t[k].thread, simulate, t + k)) {
-			simulate(t + k);
-			t[k].thread = pthread_self();
-		}
 	}
-	simulate(t);
+	pm_threads_run(simulate, t, sizeof *t, threads);
 	for (unsigned k = 0; k < threads; k++) {
-		if (k && !pthread_equal(t[k].thread, pthread_self()))
-			pthread_join(t[k].thread, NULL);
 		s->in_time += t[k].in_time;
 		s->trained += t[k].trained;
 		if (t[k].st && !st) {
@@ -277,11 +270,7 @@ static void place_windows(struct sampler *s)
 	uint64_t x = s->o->seed * 0x9e3779b97f4a7c15u + 1;
 
 	for (uint64_t i = 0; i < s->n; i++) {
-		x ^= x >> 12;			/* xorshift64* */
-		x ^= x << 25;
-		x ^= x >> 27;
-		s->start[i] = i * s->period + s->o->warmup +
-			      (x * 0x2545f4914f6cdd1du >> 32) % (room + 1);
+		s->start[i] = i * s->period + s->o->warmup + pm_random(&x) % (room + 1);
 		/* the instruction behind a window says that it is over */
 		if (s->start[i] + s->o->window >= s->insns)
 			s->start[i] = UINT64_MAX;

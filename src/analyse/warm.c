@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,7 +175,6 @@ struct making {
 	struct pm_warm *to;
 	struct pm_warm_maker *maker;
 	size_t from, end, at;		/* intervals: of this thread; the one that comes next */
-	pthread_t thread;
 	bool begun;
 	enum pm_status st;
 	struct pm_err err;
@@ -239,20 +237,12 @@ enum pm_status pm_warm_make(const char *path, uint64_t every, unsigned threads,
 	for (unsigned k = 0; k < threads; k++)
 		m[k] = (struct making){ .path = path, .to = to, .from = to->n * k / threads,
 					.end = to->n * (k + 1) / threads };
-	for (unsigned k = 1; k < threads; k++)
-		if (!pm_thread_start(&m[k].thread, make, m + k)) {
-			make(m + k);
-			m[k].thread = pthread_self();
-		}
-	make(m);
-	for (unsigned k = 0; k < threads; k++) {
-		if (k && !pthread_equal(m[k].thread, pthread_self()))
-			pthread_join(m[k].thread, NULL);
+	pm_threads_run(make, m, sizeof *m, threads);
+	for (unsigned k = 0; k < threads; k++)
 		if (m[k].st && !st) {
 			st = m[k].st;
 			*err = m[k].err;
 		}
-	}
 	free(m);
 	if (st)
 		pm_warm_release(to);

@@ -5,10 +5,15 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* pthread_create(), but the thread takes no signals: they are for the one that knows what to do
  * about them. False: there is no such thread. */
 bool pm_thread_start(pthread_t *t, void *(*run)(void *), void *arg);
+/* @run for each of @n parts of @size bytes at @parts, at the same time, the first one in this
+ * thread; so is one for which there is no other thread. Size 0: all have the same. Returns when all
+ * have ended. */
+void pm_threads_run(void *(*run)(void *), void *parts, size_t size, unsigned n);
 /* Between two looks at what another thread is about to do. */
 static inline void pm_relax(void)
 {

@@ -203,14 +203,8 @@ enum pm_status points_run(const char *dir, const struct pm_points *p,
 	struct run r = { .dir = dir, .p = p, .o = o, .got = pm_alloc(p->n * sizeof *r.got),
 			 .lock = PTHREAD_MUTEX_INITIALIZER };
 	const unsigned threads = p->n < o->threads ? (unsigned)p->n : o->threads;
-	pthread_t *thread = pm_alloc((threads + 1) * sizeof *thread);
-	unsigned started = 1;
 
-	while (started < threads && pm_thread_start(&thread[started], run_points, &r))
-		started++;
-	run_points(&r);
-	for (unsigned k = 1; k < started; k++)
-		pthread_join(thread[k], NULL);
+	pm_threads_run(run_points, &r, 0, threads ? threads : 1);
 	if (!r.st) {
 		pm_result_begin_list(to, "simulated");
 		for (size_t k = 0; k < r.got[0].n; k++)
@@ -222,6 +216,5 @@ enum pm_status points_run(const char *dir, const struct pm_points *p,
 	for (size_t i = 0; i < p->n; i++)
 		counters_release(r.got + i);
 	free(r.got);
-	free(thread);
 	return r.st;
 }
