@@ -172,8 +172,7 @@ static void feed(void)
 
 	memcpy(copy, input, input_size);
 	/* of its own time: on a busy machine others may take more than that */
-	if (count % 64 == 0)
-		setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = 10 }, NULL);
+	setitimer(ITIMER_PROF, &(struct itimerval){ .it_value.tv_sec = 10 }, NULL);
 	count++;
 	LLVMFuzzerTestOneInput(copy, input_size);
 	free(copy);

@@ -22,7 +22,8 @@ $ cat >named.c <<'END'
 + 	return 0;
 + }
 + END
-$ gcc -O1 -pthread -o named named.c && pugmark run -q -o all.pug -- ./named && pugmark dump all.pug | awk '$2 == "sysret" { name[$1] = $0 ~ /name=/ ? $0 : name[$1] } $2 == "thread" { print $1, $2 } /name="(alpha|beta)/ { print $1, $2, $5 }'
+# in which order the events of several threads stand in a trace is left to when each is read
+$ gcc -O1 -pthread -o named named.c && pugmark run -q -o all.pug -- ./named && pugmark dump all.pug | awk '$2 == "sysret" { name[$1] = $0 ~ /name=/ ? $0 : name[$1] } $2 == "thread" { print $1, $2 } /name="(alpha|beta)/ { print $1, $2, $5 }' | sort -s -n -k 1,1
 > 1 thread
 > 1 sysret name="alpha"
 > 2 thread
