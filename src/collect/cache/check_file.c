@@ -82,24 +82,24 @@ static bool is_zero(const uint8_t *p, size_t n)
 static bool mix_shadow(const struct cache_file *f, int fd, uint64_t *sum)
 {
 	struct pm_err err = { 0 };
-	uint8_t page[PAGE];
+	uint8_t piece[16 * PAGE];
+	size_t n, page;
 	off_t data;
 
-	for (uint64_t at = f->shadow; at < f->size; at += PAGE) {
-		const uint64_t n = f->size - at < PAGE ? f->size - at : PAGE;
-
+	for (uint64_t at = f->shadow; at < f->size; at += n) {
 		data = lseek(fd, (off_t)at, SEEK_DATA);
 		if (data < 0 || (uint64_t)data >= f->size)
 			break;			/* a hole up to the end */
-		if ((uint64_t)data >= at + PAGE) {
-			at += ((uint64_t)data - at) / PAGE * PAGE - PAGE;
-			continue;
-		}
-		memset(page, 0, sizeof page);
-		if (pm_temp_read(fd, page, n, at, &err) != PM_OK)
+		at = (uint64_t)data / PAGE * PAGE;
+		n = f->size - at < sizeof piece ? (size_t)(f->size - at) : sizeof piece;
+		if (n % PAGE)
+			memset(piece + n, 0, PAGE - n % PAGE);
+		if (pm_temp_read(fd, piece, n, at, &err) != PM_OK)
 			return false;
-		if (!is_zero(page, sizeof page))
-			*sum = cache_shadow_sum(*sum, page, (at - f->shadow) / PAGE);
+		for (page = 0; page < n; page += PAGE)
+			if (!is_zero(piece + page, PAGE))
+				*sum = cache_shadow_sum(*sum, piece + page,
+							(at + page - f->shadow) / PAGE);
 	}
 	return true;
 }
