@@ -35,6 +35,9 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 	case RT_END_SHARED:
 		snprintf(to, n, "shares memory with a child");
 		break;
+	case RT_END_INT80:
+		snprintf(to, n, "makes a 32-bit system call from 64-bit code (int $0x80)");
+		break;
 	default:
 		snprintf(to, n, "does what cannot be recorded");
 		break;

@@ -267,6 +267,7 @@ enum rt_log_end {
 				 * passes no safepoint */
 	RT_END_SHARED,		/* memory is shared with other processes */
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
+	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
 };
 
 enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };

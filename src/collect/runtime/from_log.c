@@ -145,11 +145,24 @@ static void replay_advice(struct rt_block *b, u64 r)
 	}
 }
 
+/* The call failed, and nevertheless did what it could: madvise() where something is mapped,
+ * mprotect() up to where nothing is. */
+static void replay_partly(struct rt_block *b, u64 r)
+{
+	if (r != -(u64)ENOMEM)
+		return;
+	if (b->syscall == NR_madvise)
+		replay_advice(b, r);
+	else if (b->syscall == NR_mprotect)
+		rt_do_mprotect(b);
+}
+
 static void replay_memory(struct rt_block *b, const struct rt_event *e)
 {
 	const u64 r = e->a[0];
 
 	if (rt_failed((long)r)) {
+		replay_partly(b, r);
 		RET = r;
 		return;
 	}

@@ -585,6 +585,8 @@ int rt_logged_insn(struct rt_block *b, u64 pc)
 
 	if (rt_get(bytes, pc, 15))
 		rt_get(bytes, pc, 4096 - (pc & 4095));		/* it ends with its page */
+	if (bytes[0] == 0xcd && bytes[1] == 0x80 && b->logged == RT_LOG_RECORD)
+		end_log(b, RT_END_INT80, 0);
 	rt_odd_decode(bytes, &o);
 	if (!o.what)
 		return 0;
