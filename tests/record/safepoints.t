@@ -34,3 +34,6 @@ $ gcc -O2 -fPIC -shared -fno-inline -fno-ipa-cp -fcf-protection=none -o libboth.
 > the same
 > the same
 > the same
+# Handlers that interrupt each other, jump out, have a stack of their own; in several processes.
+$ for i in 1 2 3; do pugmark record -q -o r.pugrec -- "$PROGRAMS/interrupted" | sort > out; for k in '' --exec; do timeout 60 pugmark replay -q --discard $k r.pugrec | sort | cmp - out; done; done; wc -l < out
+> 4

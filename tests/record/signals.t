@@ -7,6 +7,15 @@ $ "$TESTS/record/again" perl -e '$SIG{ALRM} = sub { print "alarm\n" }; alarm 1; 
 > status 0, 5 lines again
 $ "$TESTS/record/again" "$PROGRAMS/exits" segv 2>&1 | grep again
 > status 139, 1 lines again
+# One that the program blocks, and that sigsuspend() lets in.
+$ cat > s.c <<'end'
++ #include <signal.h>
++ #include <stdio.h>
++ static void handler(int sig) { printf("got %d\n", sig); }
++ int main(void) { sigset_t s, none; signal(SIGSEGV, handler); sigemptyset(&none); sigemptyset(&s); sigaddset(&s, SIGSEGV); sigprocmask(SIG_BLOCK, &s, 0); raise(SIGSEGV); puts("blocked"); sigsuspend(&none); puts("end"); return 0; }
++ end
+$ gcc -o sus.in s.c && "$TESTS/record/again" ./sus.in
+> status 0, 3 lines again
 # A program that waits for a signal without a system call.
 $ cat > wait.c <<'end'
 + #include <signal.h>

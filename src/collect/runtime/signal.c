@@ -158,8 +158,8 @@ static int holds_back(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 
 	if (fault || rt_image_stops(b, sig, info))
 		return 0;
-	if (rt_replays(b) && rt_replay_drops(b))
-		return 1;
+	if (rt_replays(b))		/* the log says when, whatever the mask is */
+		return rt_replay_drops(b);
 	if (SYNC_SIGS & b->app_mask & ~uc->sigmask & SIG_BIT(sig)) {
 		rt_signal_waits(b, sig, info);
 		return 1;
