@@ -41,3 +41,13 @@ $ pugmark record -- true
 $ pugmark record -o /nowhere/r.pugrec -- true
 ! pugmark: /nowhere/r.pugrec: cannot create: No such file or directory
 ? 1
+# A 32-bit system call of 64-bit code, which kernels may refuse.
+$ cat > i.c <<'end'
++ #include <stdio.h>
++ int main(void) { int r = 20; puts("begin"); fflush(stdout); __asm__ volatile("int $0x80" : "+a"(r) :: "r8", "r9", "r10", "r11", "memory"); return 0; }
++ end
+$ gcc -o i i.c && pugmark record -o r.pugrec -- ./i 2>&1 | sed 's/process [0-9]*/process N/'; pugmark replay -q r.pugrec
+> begin
+> pugmark: the recording ends here: process N makes a 32-bit system call from 64-bit code (int $0x80)
+> begin
+! pugmark: the recording ends here: the program makes a 32-bit system call from 64-bit code (int $0x80)

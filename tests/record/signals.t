@@ -16,6 +16,9 @@ $ cat > s.c <<'end'
 + end
 $ gcc -o sus.in s.c && "$TESTS/record/again" ./sus.in
 > status 0, 3 lines again
+# Signals that are blocked when somebody sends them.
+$ "$TESTS/record/again" "$PROGRAMS/pending"
+> status 0, 9 lines again
 # A program that waits for a signal without a system call.
 $ cat > wait.c <<'end'
 + #include <signal.h>

@@ -456,7 +456,9 @@ int rt_record_begin(struct rt_block *b)
 	const struct rt_call *c = rt_call_of(b->syscall);
 	u32 n;
 
-	if (signals_first(b))
+	/* A handler that is done returns first: signals that come faster than they are given would
+	 * else interrupt each other until there is no stack. */
+	if (b->syscall != NR_rt_sigreturn && signals_first(b))
 		return RT_CALL_LATER;
 	b->call_check = rt_registers_check(b);
 	if (ends_before(b, c))

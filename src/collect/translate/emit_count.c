@@ -229,6 +229,13 @@ static void move_gpr(struct emit *e, unsigned to, unsigned from)
 	asm_byte(e, 0xc0 | (from & 7) << 3 | (to & 7));
 }
 
+static void swap_gprs(struct emit *e, unsigned a, unsigned b)
+{
+	asm_rex_w(e, a, b);
+	asm_byte(e, 0x87);
+	asm_byte(e, 0xc0 | (a & 7) << 3 | (b & 7));
+}
+
 /* The cursor register is the cursor again before place @at of the block. */
 void emit_own_end(struct emit *e, uint32_t at)
 {
@@ -261,9 +268,13 @@ static void emit_own_begin(struct emit *e, uint32_t at)
 	e->restored_saved = true;
 	e->own_restore = e->live[at] >> reg & 1;
 	asm_map(e, at, XL_AT_START);
-	move_gpr(e, reg, e->cursor_reg);
-	if (e->live[at] >> e->cursor_reg & 1)
-		asm_slot_load(e, e->cursor_reg, RT_S_R11);
+	/* at no time do two registers hold the cursor: a signal may come that changes it */
+	if (e->live[at] >> e->cursor_reg & 1) {
+		asm_slot_load(e, reg, RT_S_R11);
+		swap_gprs(e, reg, e->cursor_reg);
+	} else {
+		move_gpr(e, reg, e->cursor_reg);
+	}
 	e->restored = true;
 	asm_map(e, at, XL_AT_START);
 }
