@@ -9,7 +9,10 @@
 #include "log.h"
 
 #define SLICE 2000000ull		/* ns: how long a thread executes while others wait */
-#define LOOK 1000000ull			/* ns: how often who waits looks for a call that waits */
+#define LOOK 1000000ull			/* ns: how often who waits first looks for a call that
+					 * waits; and who waits behind that one, whether it is the
+					 * first now */
+#define LOOK_BEHIND 10000000ull
 #define FIRST_QUANTUM 0x4000u		/* safepoints until a thread looks at the time */
 #define MOST_QUANTUM 0x1000000u
 #define LEAST_QUANTUM 0x100u
@@ -209,10 +212,12 @@ static int tries(struct rt_block *b)
 
 static void wait_in_queue(struct rt_block *b)
 {
-	const word timeout[2] = { 0, LOOK };
 	struct rt_wait w = { 0, 0 };
 
 	for (u32 n = 1; !tries(b); n++) {
+		const int first = __atomic_load_n(&g.first, __ATOMIC_RELAXED) == b;
+		const word timeout[2] = { 0, first ? LOOK : LOOK_BEHIND };
+
 		rt_sys(NR_futex, &b->turn, 0 /* WAIT */, RT_TURN_OTHERS, timeout);
 		if (n % 200 == 0 && rt_controller_gone(&w))
 			rt_token_over();
