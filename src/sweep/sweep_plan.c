@@ -509,7 +509,8 @@ static enum pm_status complete(struct sweep_plan *p, struct pm_err *err)
 	enum pm_status s = PM_OK;
 	uint64_t n;
 
-	memcpy(sorted, p->trace, p->ntrace * sizeof *sorted);
+	if (p->ntrace)
+		memcpy(sorted, p->trace, p->ntrace * sizeof *sorted);
 	qsort(sorted, p->ntrace, sizeof *sorted, by_name);
 	for (size_t i = 1; i < p->ntrace && !s; i++)
 		if (!strcmp(sorted[i - 1].name, sorted[i].name))

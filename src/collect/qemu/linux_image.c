@@ -194,7 +194,7 @@ static void read_sections(struct linux_image *k, struct image_section *btf, stru
 	}
 	memcpy(&str, k->b.p + h.e_shoff + h.e_shstrndx * sizeof str, sizeof str);
 	if (str.sh_offset > k->b.n || str.sh_size > k->b.n - str.sh_offset)
-		str.sh_size = 0;
+		str.sh_offset = str.sh_size = 0;
 	names = k->b.p + str.sh_offset;
 	for (unsigned i = 0; i < h.e_shnum; i++) {
 		memcpy(&s, k->b.p + h.e_shoff + i * sizeof s, sizeof s);
