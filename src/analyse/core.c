@@ -13,23 +13,6 @@
 #define WORDS		1024		/* 8-byte words of stores, direct-mapped */
 #define LINE_SHIFT	6
 
-const struct pm_core_conf
-pm_core_big = { .fetch = 8, .bytes = 48, .queue = 64, .front = 8, .bubble = 4, .width = 8,
-	.rob = 448,
-	.iq = 192, .lq = 160, .sq = 96, .mshr = 48, .gap = 6, .forward = 5, .alu = 6, .vec = 4,
-	.loads = 3,
-	.stores = 2, .lat = { 4, 14, 48, 300 } },
-pm_core_mid = { .fetch = 6, .bytes = 32, .queue = 48, .front = 8, .bubble = 5, .width = 6,
-	.rob = 256,
-	.iq = 96, .lq = 72, .sq = 56, .mshr = 24, .gap = 8, .forward = 5, .alu = 4, .vec = 4,
-	.loads = 3,
-	.stores = 2, .lat = { 4, 14, 46, 280 } },
-pm_core_small = { .fetch = 3, .bytes = 16, .queue = 16, .front = 6, .bubble = 4, .width = 3,
-	.rob = 64,
-	.iq = 32, .lq = 24, .sq = 20, .mshr = 8, .gap = 12, .forward = 5, .alu = 2, .vec = 2,
-	.loads = 1,
-	.stores = 1, .lat = { 3, 12, 40, 220 } };
-
 static const struct { uint8_t latency, busy; char ports; } classes[] = {
 #define C(name, lat, busy, ports, about) { lat, busy, #ports[0] },
 	PM_CORE_CLASSES(C)

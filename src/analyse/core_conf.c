@@ -65,23 +65,20 @@ static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, 
 static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches,
 			    struct pm_err *err)
 {
-	static const char *const presets[] = { "big", "mid", "small", NULL };
-	static const struct pm_core_conf *const preset[] = { &pm_core_big, &pm_core_mid,
-		&pm_core_small };
+	const struct core_preset *preset = core_preset("mid");
 
-	s->c = pm_core_mid;
-	s->top = 20;
-	s->bp = &pm_bp_tagescl;
 	for (size_t i = 0; i < c->n; i++)
 		if (!strcmp(c->item[i].name, "preset")) {
-			int w = c->item[i].n ? pm_conf_word(c->item[i].field[0].key, presets) : -1;
+			const struct pm_conf_item *it = c->item + i;
 
-			if (w < 0)
-				return pm_conf_unknown(c, c->item + i, err,
-						       c->item[i].n ? c->item[i].field[0].key : "",
-						       "is unknown", "big, mid, small");
-			s->c = *preset[w];
+			preset = core_preset(it->n ? it->field[0].key : "");
+			if (!preset)
+				return pm_conf_unknown(c, it, err, it->n ? it->field[0].key : "",
+						       "is unknown", CORE_PRESET_NAMES);
 		}
+	s->c = preset->c;
+	s->top = 20;
+	s->bp = &pm_bp_tagescl;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
 		bool known;
@@ -134,6 +131,8 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 					"loads, stores, lat, bpred, byinsn, topdown, top, "
 					"l1i, l1d, l2...");
 	}
+	if (!caches->n)
+		pm_buf_printf(caches, "%s", preset->caches);
 	return PM_OK;
 }
 
@@ -146,10 +145,6 @@ enum pm_status core_configure(struct core_sink *s, const char *config, struct pm
 	if (!st)
 		st = parse(s, &c, &caches, err);
 	pm_conf_release(&c);
-	if (!caches.n)
-		pm_buf_printf(&caches, "l1i=32k,8way,64,prefetch=next;l1d=32k,8way,64,prefetch="
-				       "stride,degree=2;"
-				       "l2=1m,8way,64,prefetch=stream,degree=4;l3=32m,16way,64");
 	pm_buf_add(&caches, "", 1);
 	if (!st)
 		st = pm_cache_conf_parse(&s->cache_conf, "core", (const char *)caches.p, err);

@@ -124,6 +124,15 @@ struct core_sink {
 	bool any_late;
 };
 
+/* core_presets.c */
+struct core_preset {
+	const char *name;
+	struct pm_core_conf c;
+	const char *caches;		/* as cache_sim.h has them, unless the configuration says */
+};
+#define CORE_PRESET_NAMES "big, mid, small, zen3, zen4, zen5, golden-cove, neoverse-v2"
+const struct core_preset *core_preset(const char *name);	/* NULL: there is none */
+
 /* core_conf.c: @s->c, caches, predictor, what is asked for. */
 enum pm_status core_configure(struct core_sink *s, const char *config, struct pm_err *err);
 /* The row of an instruction; moves rows. */

@@ -161,7 +161,7 @@ $ cat >each <<'X'
 > i486:wbuf=0 -> pugmark: i486: wbuf: write buffers: 0 is outside 1..64
 > i486:flush=often -> pugmark: i486: flush: 'often' is not a number of instructions
 > i486:cores=2 -> pugmark: i486: 'cores' is not a setting; allowed: size, line, ways, wbuf, flush, limit, table6
-> core:preset=huge -> pugmark: core: preset: 'huge' is unknown; allowed: big, mid, small
+> core:preset=huge -> pugmark: core: preset: 'huge' is unknown; allowed: big, mid, small, zen3, zen4, zen5, golden-cove, neoverse-v2
 > core:lat=1,2,3 -> pugmark: core: lat: expected four numbers: lat=L1,L2,L3,MEMORY
 > core:width=0 -> pugmark: core: width: micro-ops dispatched and committed per cycle: 0 is outside 1..64
 > core:bpred=ras -> pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
