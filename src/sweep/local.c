@@ -23,6 +23,12 @@
 #include "base/elapsed.h"
 #include "sweep/sweep_launch.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+
 #define KILLS	20			/* of one gang, before somebody should look */
 #define CHANGES	5			/* of a trace while gangs read it */
 #define OUTPUT	2000			/* bytes of standard error that a failure keeps */
@@ -221,7 +227,8 @@ static void be_worker(struct local *x, struct worker *w, const char *path, pid_t
 	dup2(null, STDOUT_FILENO);
 	dup2(w->output, STDERR_FILENO);
 	setrlimit(RLIMIT_CORE, &none);
-	if (w->it.mem)
+	/* where a sanitizer's own memory would count nothing is limited */
+	if (w->it.mem && !SANITIZED)
 		setrlimit(RLIMIT_DATA, &limit);
 	pm_tell_no_memory(out_of_memory);
 	_exit(sweep_gang_run(l->d, l->p, l->ids, &w->it.g, &o, w->report));
