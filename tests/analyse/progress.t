@@ -26,5 +26,5 @@ $ TERM=dumb script -qec 'sh feed.sh pugmark verify -f din -' /dev/null | grep -c
 > 0
 ? 1
 # Of a file also how long it will take still; 80 columns are enough. (The program is stopped for longer than a second.)
-$ for i in 1 2 3 4 5 6 7 8 9 10; do cat t.din t.din t.din t.din t.din; done >large.din; printf '%s\n' 'pugmark sim -s cache -s reuse large.din >/dev/null & sleep 0.2; kill -STOP $!; sleep 1.2; kill -CONT $!; wait' >stop.sh; TERM=xterm script -qec 'bash stop.sh' /dev/null | tr '\r' '\n' >seen; grep -oE '[0-9.]+ %, .* to go' seen | head -1 | sed 's/[0-9][0-9]*/N/g'; awk 'length > 79' seen
+$ for i in 1 2 3 4 5 6 7 8 9 10; do cat t.din t.din t.din t.din t.din; done >large.din; printf '%s\n' 'pugmark sim -s cache -s reuse large.din >/dev/null & sleep 0.2; kill -STOP $!; sleep 1.2; kill -CONT $!; wait' >stop.sh; TERM=xterm script -qec 'bash stop.sh' /dev/null | tr '\r' '\n' >seen; grep -oE '[0-9.]+ %, .* to go' seen | head -1 | sed 's/[0-9][0-9]*/N/g; s/N min //'; awk 'length > 79' seen
 > N %, N s to go

@@ -128,7 +128,7 @@ static void test_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < NR(t); i++) {
 		struct sweep_plan p;
-		struct pm_err err;
+		struct pm_err err = { 0 };
 		FILE *f = tmpfile();
 		char said[400] = "";
 
