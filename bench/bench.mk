@@ -6,7 +6,7 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench bench-record idtrace-tables bench-cachegrind bench-profiles bench-traces bench-predictors bench-idt
+.PHONY: bench accuracy bench-record idtrace-tables bench-cachegrind bench-profiles bench-traces bench-predictors bench-idt
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
@@ -29,6 +29,10 @@ bench-traces: all		## what live traces cost: branch, execution, counted, into .p
 bench-cachegrind: all		## live simulation against valgrind's cachegrind
 	@bench/inputs $(B)/bench/data
 	@bench/cachegrind $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)
+
+accuracy: check-build		## the core model against this processor's counters, and against ChampSim (CHAMPSIM=, PRESET=)
+	@bench/inputs $(B)/bench/data
+	@bench/accuracy $(CURDIR)/$(B)/pugmark $(B)/bench/data
 
 bench-record: all		## what recording and replaying cost
 	@bench/inputs $(B)/bench/data

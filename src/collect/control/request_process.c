@@ -82,7 +82,6 @@ static uint32_t prepare_child(struct session *s, struct request *q, uint64_t ori
 	struct proc *p = q->p, *c;
 	uint32_t bi;
 
-
 	c = proc_new(s, q->user->space->i386, &bi);
 	if (!c)
 		return 0;

@@ -222,6 +222,8 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	for (size_t i = 0; i < s->nproc; i++)
 		if (s->proc[i]->pid)
 			proc_finish(s, s->proc[i]);
+		else if (!s->proc[i]->gone)	/* prepared for a child that has not come */
+			proc_discard(s, s->proc[i], s->proc[i]->log.block);
 	trace_status = trace_close(s->tracer, &s->out->trace_bytes, &s->out->trace_insns, err);
 	c = *out = gather_counts(s);
 	if (s->opts->follow_only && !c->nprocess && trace_status == PM_OK)
