@@ -22,6 +22,7 @@
 #include "trace/pipeline.h"
 
 struct rec_reader;
+struct pm_stops;
 
 struct pm_run_opts {
 	char **argv;			/* NULL-terminated; argv[0] is looked up in PATH */
@@ -46,6 +47,7 @@ struct pm_run_opts {
 	uint64_t checks;		/* ... with a check of registers after so many
 					 * safepoints; 0: only at events */
 	struct rec_reader *replay;	/* the recording to run in place of a program; NULL: none */
+	const struct pm_stops *stops;	/* ... and stop there (control/stop_at.h); NULL: nowhere */
 	bool echo;			/* ... what it wrote to its terminal is written again */
 	enum xl_kind kind;
 	bool edges;			/* a profile tells which way conditional branches went */

@@ -8,6 +8,7 @@
 
 #include "collect/consume/trace.h"
 #include "collect/control/recorder.h"
+#include "collect/control/stop_at.h"
 
 /* ---- thread blocks --------------------------------------------------------------------------- */
 uint32_t block_new(struct session *s, uint32_t proc, bool i386)
@@ -199,8 +200,10 @@ void proc_finish(struct session *s, struct proc *p)
 		p->user.space = p->mm->user.space;
 	record_over(s, p);
 	for (size_t i = 0; i < p->nthread; i++)
-		if (p->thread[i].live)
+		if (p->thread[i].live) {
+			stops_thread_over(s, p, &p->thread[i]);
 			thread_finish(s, p, &p->thread[i]);
+		}
 	if (p->pidfd >= 0)
 		close(p->pidfd);
 	p->pidfd = -1;

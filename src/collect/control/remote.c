@@ -189,7 +189,7 @@ enum hold_result hold_again(pid_t tid)
 	return to_stop(tid);
 }
 
-static enum hold_result hold(pid_t tid)
+enum hold_result hold_thread(pid_t tid)
 {
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD))
 		return errno == ESRCH ? HOLD_GONE : HOLD_REFUSED;
@@ -223,7 +223,7 @@ static enum hold_result hold_new(struct held *h, bool *more)
 		if (!isdigit((unsigned char)*e->d_name) || is_held(h, tid))
 			continue;
 		*more = true;
-		r = hold(tid);
+		r = hold_thread(tid);
 		if (r == HELD || r == HOLD_STOPPED || r == HOLD_BUSY) {
 			pm_grow(h->tid, h->n, h->cap);
 			h->tid[h->n++] = tid;

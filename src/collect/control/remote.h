@@ -29,6 +29,8 @@ enum hold_result {
 };
 
 enum hold_result hold_process(struct held *h, pid_t pid);
+/* Thread @tid alone. It goes on by PTRACE_DETACH. */
+enum hold_result hold_thread(pid_t tid);
 /* Threads that have been made since. */
 enum hold_result hold_rest(struct held *h);
 /* One of @h's, that was let go on. */

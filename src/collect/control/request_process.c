@@ -6,6 +6,7 @@
 #include "collect/consume/trace.h"
 #include "collect/control/recorder.h"
 #include "collect/control/requests.h"
+#include "collect/control/stop_at.h"
 
 /* ---- a thread begins ------------------------------------------------------------------------- */
 /* Which process is it whose first thread calls itself @number? Nobody is taken for a traced process
@@ -64,6 +65,7 @@ void request_hello(struct session *s, struct request *q)
 		p->pid = pid_of(s, p, (uint32_t)q->m.a[0]);
 	q->t->tid = first ? p->pid : tid_of(s, p, (uint32_t)q->m.a[1]);
 	show_names(s, q);
+	stops_thread(s, q->p, q->t);
 	if (first && p->forker) {
 		space_release(&s->spaces, &p->user, p->forker);
 		p->forker = 0;
@@ -221,12 +223,14 @@ void request_begin(struct session *s, struct request *q)
 	q->payload = sizeof boot.range;
 	q->m.r[0] = boot.nrange;
 	q->m.r[1] = boot.vdso;
+	stops_thread(s, q->p, q->t);
 }
 
 /* ---- a thread ends --------------------------------------------------------------------------- */
 void request_exit(struct session *s, struct request *q)
 {
 	gather_thread(s, q->p, q->t);
+	stops_thread_over(s, q->p, q->t);
 	if (s->tracer)
 		trace_over(s->tracer, q->block, 0, 0);
 	/* the block is free once the thread has marked it dead */

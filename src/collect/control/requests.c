@@ -2,6 +2,7 @@
 /* requests.c - a request is taken out of its mailbox, answered, and the answer put back */
 #include "base/check.h"
 #include "collect/control/requests.h"
+#include "collect/control/stop_at.h"
 
 static const struct {
 	const char *name;
@@ -33,6 +34,7 @@ static const struct {
 	[RQ_LOG_FILE] = { "log file", request_log_file, false },
 	[RQ_LOG_EXEC] = { "log exec", request_log_exec, false },
 	[RQ_LOG_END] = { "log end", request_log_end, false },
+	[RQ_STOP] = { "stop", NULL, false },
 };
 _Static_assert(NR(requests) == RQ_LAST + 1, "a row for each");
 
@@ -138,6 +140,8 @@ bool requests_answer(struct session *s)
 			s->block_used[i] = BLOCK_OVER;
 		if (s->block_used[i] != BLOCK_USED ||
 		    __atomic_load_n(&b->mail.state, __ATOMIC_ACQUIRE) != MAIL_REQUEST)
+			continue;
+		if (s->stops && stops_takes(s, i))	/* it is answered there */
 			continue;
 		if (may_answer(s, i)) {
 			request_answer(s, i);

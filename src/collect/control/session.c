@@ -16,6 +16,7 @@
 #include "base/temp.h"
 #include "collect/consume/trace.h"
 #include "collect/control/recorder.h"
+#include "collect/control/stop_at.h"
 #include "isa/x86/decode.h"
 
 static enum pm_status session_open(struct session *s, struct pm_err *err)
@@ -68,10 +69,13 @@ static enum pm_status open_trace(struct session *s, struct pm_err *err)
 
 static void session_close(struct session *s)
 {
+	stops_close(s);
 	pm_guard_last(PM_GUARD_SESSION, NULL, NULL);
 	if (s->data && s->data != MAP_FAILED)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
 	rlimits_restore(s);
+	if (s->data && s->data != MAP_FAILED)
+		munmap(s->data, RT_DATA_SIZE);
 	close(s->data_fd);
 	for (size_t i = 0; i < NR(s->rt_fd); i++)
 		close(s->rt_fd[i]);
@@ -176,6 +180,8 @@ static void loop(struct session *s)
 		if (s->spaces.ni386 && !s->tracer && pm_now() > s->sampled + GATHER_EVERY)
 			gather_sample(s);
 		busy = requests_answer(s);
+		if (s->stops)
+			stops_run(s);
 		if (s->spaces.released) {
 			s->spaces.released = false;
 			continue;
@@ -243,6 +249,8 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	c->signal = WIFSIGNALED(s->root_status) ? WTERMSIG(s->root_status) : -1;
 	if (s->replayer && trace_status == PM_OK)
 		trace_status = replay_close(s, c, err);
+	if (stops_error(s) && trace_status == PM_OK)
+		trace_status = pm_fail_file(err, "%s", stops_error(s));
 	if (s->recorder && trace_status == PM_OK)
 		trace_status = record_close(s, err);
 	return trace_status;
@@ -298,9 +306,10 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			    .kind = o->kind,
 			    .records = o->kind != XL_PROFILE,
 			    .edges = o->edges && o->kind == XL_PROFILE,
-			    .strict_flags = o->strict_flags,
+			    .strict_flags = o->strict_flags || o->stops,
 			    .logged = o->record || o->replay,
-			    .bare = o->record },
+			    .bare = o->record,
+			    .all_live = o->stops },
 	};
 	const struct cache_opts cache = { .dir = o->cache_dir,
 					  .limit = o->cache_limit,
@@ -323,6 +332,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	wake_hold_signals(&s.signals, s.head);
 	start = s.begun = pm_now();
 	record_open(&s);
+	stops_open(&s);
 	if ((o->pid ? attach : o->replay ? replay_launch : launch)(&s, err) != PM_OK) {
 		close_unused(&s);
 		wake_drop_signals(&s.signals);

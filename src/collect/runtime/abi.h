@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			30	/* no suffix: for assembly */
+#define RT_ABI			31	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -255,7 +255,16 @@ enum rt_op {
 			 * r[2] */
 	RQ_LOG_END,	/* a[0] enum rt_log_end, a[1] more about it: from here on nothing is
 			 * recorded; replayed: this is another run than the recorded one */
-	RQ_LAST = RQ_LOG_END,
+	RQ_STOP,	/* replayed: the thread stands where it was to stop, and ctx is its state.
+			 * While it waits the controller may change both.
+			 * -> r[0] enum rt_stop_then */
+	RQ_LAST = RQ_STOP,
+};
+enum rt_stop_then {
+	RT_STOP_GO,	/* it goes on */
+	RT_STOP_LOG,	/* likewise, but only with what the log has for this safepoint */
+	RT_STOP_OPEN,	/* pages of translated code may have been written to: RQ_OPEN, then
+			 * RQ_STOP again */
 };
 
 /* Why the recording of a process ends before the process does; a[1] of RQ_LOG_END. */
@@ -421,6 +430,12 @@ struct rt_block {			/* at gs:0 */
 	uint64_t priority;		/* of threads that take turns at random */
 	uint64_t robust, clear_tid;	/* recorded: what the kernel would see to as it ends */
 	uint64_t tid_at;		/* where its own number goes as it begins; 0: nowhere */
+	/* Replayed: the thread stops (RQ_STOP) when it has passed stop_at - 1 safepoints, 0: never;
+	 * stop_next 1: as soon as it would next leave the runtime. */
+	uint64_t stop_at;
+	uint32_t stop_next;
+	uint32_t stop_signal;		/* at the stop: 1 if a signal has just been given, */
+	uint64_t stop_from;		/* ... to a program that stood there */
 };
 enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */ };
 

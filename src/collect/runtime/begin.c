@@ -40,6 +40,7 @@ struct rt_block *rt_boot(void)
 		rt_clock_await(b);
 		if (boot->load == 2)
 			rt_replay_confine(b->pid);
+		rt_stop_perhaps(b);
 		return b;
 	}
 	/* the answer to RQ_LOOKUP has come with the block */

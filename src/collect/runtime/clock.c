@@ -64,12 +64,15 @@ void rt_clock_await(struct rt_block *b)
 {
 	const struct rt_event *e = rt_replays(b) ? rt_next_event(b) : 0;
 	const int at_one = e && e->type >= RT_E_SIGNAL && e->a[1];
-	const u64 n = at_one ? e->a[1] - rt_clock(b) : FAR_AWAY;
+	const u64 stop = b->stop_at - 1 - rt_clock(b);
+	u64 n = at_one ? e->a[1] - rt_clock(b) : FAR_AWAY;
 
 	if (!rt_replays(b))
 		return;
 	if (n - 1 >= FAR_AWAY)
 		rt_replay_differs(b, b->ctx.pc);
+	if (b->stop_at && stop - 1 < n - 1)
+		n = stop;
 	leave_after(b, n);
 }
 
@@ -81,6 +84,8 @@ void rt_at_safepoint(struct rt_block *b)
 	if (rt_replays(b)) {
 		if (head && !b->tracing)	/* the block has been entered, and is left */
 			rt_ask(b, RQ_CUT, head, 0, 0, 0);
+		if (rt_stop_is_here(b))		/* before anything is done */
+			return;
 		rt_replay_safepoint(b);
 		rt_clock_await(b);
 	} else {

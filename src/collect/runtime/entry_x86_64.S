@@ -283,6 +283,14 @@ rt_park:
 	syscall
 	jmp	1b
 
+	.globl	rt_stop_entry		/* where a handler returns to (stop_here.c): ctx is the
+					 * program's state */
+rt_stop_entry:
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+	call	rt_stop
+	jmp	rt_leave
+
 	.globl	rt_begin_as		/* noreturn: (block), see rt.h */
 rt_begin_as:
 	lea	RT_STACK_TOP(%rdi), %rsp

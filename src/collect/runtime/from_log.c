@@ -338,6 +338,13 @@ static void switch_threads(struct rt_block *b, const struct rt_event *e, u64 che
 	rt_token_give(b, to);
 }
 
+int rt_replay_is_due(struct rt_block *b)
+{
+	const struct rt_event *e = rt_next_event(b);
+
+	return e && e->type >= RT_E_SIGNAL && e->a[1] && e->a[1] == rt_clock(b);
+}
+
 /* It has left where the next event is. */
 void rt_replay_safepoint(struct rt_block *b)
 {

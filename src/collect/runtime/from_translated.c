@@ -18,10 +18,7 @@ static int shortcut(struct rt_block *b)
 	return 0;
 }
 
-int rt_enter(struct rt_block *b, u32 door);
-
-/* From entry_*.S. Returns 1: execute the system call in ctx in the window. */
-int rt_enter(struct rt_block *b, u32 door)
+static int enter(struct rt_block *b, u32 door)
 {
 	int is_call;
 
@@ -75,6 +72,18 @@ int rt_enter(struct rt_block *b, u32 door)
 		return 0;
 	}
 	return 0;
+}
+
+int rt_enter(struct rt_block *b, u32 door);
+
+/* From entry_*.S. Returns 1: execute the system call in ctx in the window. */
+int rt_enter(struct rt_block *b, u32 door)
+{
+	const int is_call = enter(b, door);
+
+	if (!b->held)				/* a signal is given before */
+		rt_stop_perhaps(b);
+	return is_call;
 }
 
 extern word rt_boot_rsp, rt_boot_regs[2];
@@ -147,6 +156,7 @@ void rt_child(struct rt_block *b)
 	if (b->tid_at)
 		rt_put(b->tid_at, rt_replays(b) ? &b->log_tid : &b->tid, 4);
 	rt_clock_await(b);
+	rt_stop_perhaps(b);
 	rt_trace_start(b);
 	b->fix_mask = 1;
 	if (b->origin == BLK_ATTACHED) {

@@ -41,6 +41,9 @@ void rt_replay_safepoint(struct rt_block *b);
 struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is no more */
 /* Recorded: the token has come to @b; a: as RT_E_SWITCH has it. */
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
+/* Does the log have something for where @b stands, a safepoint? */
+int rt_replay_is_due(struct rt_block *b);
+int rt_stop_is_here(const struct rt_block *b);	/* does it stop where it stands? */
 u64 rt_replay_heir(struct rt_block *b);		/* the thread that has the token when @b ends */
 int rt_makes_thread(const struct rt_block *b);	/* does its clone() or clone3()? */
 static inline struct rt_block *rt_log_of(const struct rt_block *b)

@@ -165,6 +165,7 @@ void rt_begun(struct rt_block *next)
 	rt_trace_start(next);
 	rt_resume(next);
 	clear_state();
+	rt_stop_perhaps(next);
 }
 
 /* ---- what the process may ask of the kernel from here on ------------------------------------- */

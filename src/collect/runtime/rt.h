@@ -288,6 +288,16 @@ u64 rt_clock(const struct rt_block *b);
 void rt_clock_begin(struct rt_block *b);
 void rt_clock_await(struct rt_block *b);
 void rt_clock_hurry(struct rt_block *b, struct k_ucontext *uc);
+/* stop_here.c: does @b, which is replayed, stop before it goes on? It stands: at the state in ctx,
+ * and goes on when the controller says so. A handler has the program's state, but for the pc, in
+ * @uc: it stops when the handler returns. */
+static inline int rt_stops(const struct rt_block *b)
+{
+	return b->stop_next != 0;
+}
+void rt_stop(struct rt_block *b);
+void rt_stop_perhaps(struct rt_block *b);	/* if this is where it does */
+void rt_stop_behind(struct rt_block *b, struct k_ucontext *uc, u64 pc);
 void rt_at_safepoint(struct rt_block *b);
 /* Recorded: the slice in which it has the token, or a part of that, begins. */
 void rt_clock_slice(struct rt_block *b);
@@ -353,6 +363,10 @@ static inline u64 rt_log_brk(const struct rt_block *b) { return 0; }
 static inline void rt_forget_fault(const struct rt_block *b, struct k_ucontext *uc) { }
 static inline void rt_clock_begin(struct rt_block *b) { }
 static inline void rt_clock_await(struct rt_block *b) { }
+static inline int rt_stops(const struct rt_block *b) { return 0; }
+static inline void rt_stop(struct rt_block *b) { }
+static inline void rt_stop_perhaps(struct rt_block *b) { }
+static inline void rt_stop_behind(struct rt_block *b, struct k_ucontext *uc, u64 pc) { }
 static inline void rt_token_begin(struct rt_block *b) { }
 static inline void rt_token_join(struct rt_block *c, const struct rt_block *parent) { }
 static inline void rt_token_not_joined(const struct rt_block *c) { }

@@ -63,6 +63,10 @@ void rt_signal_force(struct rt_block *b, struct k_siginfo *info)
 /* @uc is the program's state but for the pc, which is @pc. */
 static void lookup_and_resume(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 {
+	if (rt_stops(b)) {
+		rt_stop_behind(b, uc, pc);
+		return;
+	}
 	b->ctx.pc = pc;
 	b->mail.r[0] = 0;
 	if (!rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0)) {
@@ -118,6 +122,8 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 	rt_record_mask(b, b->app_mask | act->mask | (act->flags & SA_NODEFER ? 0 : SIG_BIT(sig)));
 	uc->sigmask = b->real_mask;
 	b->calling = 0;
+	b->stop_signal = 1;
+	b->stop_from = pc;
 	pc = act->handler;
 	if (act->flags & SA_RESETHAND) {
 		act->handler = 0;
@@ -526,6 +532,22 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 		rt_flush_pending(b);		/* what came while the handler ran */
 }
 
+/* @uc, the state at @pc that a handler returns to, but for the pc, goes on there. */
+static void resume_returned(struct rt_block *b, struct k_ucontext *uc, u64 pc)
+{
+	if (!rt_ask(b, RQ_LOOKUP, pc, 1, 0, 0)) {
+		b->ctx.pc -= 2;			/* the program does it itself */
+		rt_resume_native(b);
+	}
+	if (b->mail.r[0]) {
+		UC_PC(uc) = (word)b->mail.r[0];
+	} else {
+		b->s_rcx = UC_GPR(uc, RCX);
+		b->s_rdx = UC_GPR(uc, RDX);
+	}
+	rt_load_cursor(b, uc);
+}
+
 /* The program's handler returns: the kernel restores its frame after the pc, the mask and the
  * signal stack have been exchanged for ours. */
 void rt_sigreturn_call(struct rt_block *b)
@@ -551,17 +573,10 @@ void rt_sigreturn_call(struct rt_block *b)
 	rt_count_end(b, UC_GPR(uc, RSP));
 	rt_trace_note(b, RT_N_SIGRETURN, &pc, 1);
 	rt_trace_state(b, UC_GPR(uc, RSP));
-	if (!rt_ask(b, RQ_LOOKUP, pc, 1, 0, 0)) {
-		b->ctx.pc -= 2;			/* the program does it itself */
-		rt_resume_native(b);
-	}
-	if (b->mail.r[0]) {
-		UC_PC(uc) = (word)b->mail.r[0];
-	} else {
-		b->s_rcx = UC_GPR(uc, RCX);
-		b->s_rdx = UC_GPR(uc, RDX);
-	}
-	rt_load_cursor(b, uc);
+	if (rt_stops(b))
+		rt_stop_behind(b, uc, pc);
+	else
+		resume_returned(b, uc, pc);
 	b->fix_mask = 0;
 	rt_frame_leave(b, &f);
 }

@@ -355,7 +355,7 @@ struct spaces {
 	bool records;			/* code writes a trace; false: it counts */
 	bool edges;			/* ... edges, too: EDGES in translate.h */
 	bool strict_flags;
-	bool logged, bare;		/* of recordings: struct xl_input */
+	bool logged, bare, all_live;	/* of recordings: struct xl_input */
 	uint32_t counts; /* of a trace: outside regions code is executed that only counts
 			    (translate.h) */
 	int code_fd;			/* the code file, sealed: written by `code` only */

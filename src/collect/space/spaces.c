@@ -32,6 +32,8 @@ enum pm_status spaces_open(struct spaces *s, struct pm_err *err)
 
 void spaces_close(struct spaces *s)
 {
+	if (s->code && s->code != MAP_FAILED)
+		munmap(s->code, RT_CODE_SIZE);
 	if (s->code_fd >= 0)
 		close(s->code_fd);
 	maps_release(&s->maps);

@@ -299,6 +299,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.count_edges = s->edges,
 		.logged = s->logged && !sp->i386,
 		.bare = s->bare && !sp->i386,
+		.all_live = s->all_live,
 		.counting_copies = m->counting_copies && !once,
 		.abi_flags = sp->abi_flags && !once,
 		.max_insns = once ? 1 : 0,

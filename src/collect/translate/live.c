@@ -10,7 +10,8 @@
  * (3) In generated code, which is patched block by block, nothing is known about the next block.
  * (4) With abi_flags no flag is live at a call, a return, or an indirect jump unless what a table
  *     leads to needs them (FLAGS in translate.h).
- * (5) At a safepoint a handler sees all general registers, and they are compared. */
+ * (5) At a safepoint a handler sees all general registers, and they are compared.
+ * (6) With all_live somebody looks at the state where blocks end. */
 #include <string.h>
 
 #include "collect/translate/translate_internal.h"
@@ -365,8 +366,10 @@ void find_liveness(struct scratch *s)
 			use = LV_ALL;
 		b->use = use;
 		b->def = def;
-		b->live_in = use;
+		b->live_in = b->live_out = s->in->all_live ? LV_ALL : use;
 	}
+	if (s->in->all_live)						/* (6) */
+		return;
 	do {
 		changed = false;
 		for (size_t k = s->nblock; k-- > 0; ) {

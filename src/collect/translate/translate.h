@@ -117,6 +117,8 @@ struct xl_input {
 					 * the runtime executes: RT_DO_STEP; and see
 					 * SAFEPOINTS */
 	bool bare;			/* a profile that counts nothing */
+	bool all_live;			/* where blocks end, all flags and registers are taken for
+					 * live: they are everywhere what they are natively */
 	bool counting_copies;		/* of 64-bit code that is neither patchable nor
 					 * check_bytes, in a trace */
 	uint32_t max_insns;		/* stop a block after so many (1 = single step); 0: 127 */

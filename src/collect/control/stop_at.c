@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+/* stop_here.c - threads of a replay stand where they are to stop
+ *
+ * A thread that stops waits for an answer (RQ_STOP), and its program's state is in its thread
+ * block. It is held by ptrace() while somebody looks at it: then its vector registers and the base
+ * of fs are the program's. To execute an instruction it gets the program's other registers, too,
+ * and the range in which that lies is executable meanwhile (abi.h (1), (2)): nobody else of the
+ * process runs. For what the runtime has to do it goes on, to the next place where it leaves. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "collect/control/remote.h"
+#include "collect/control/stop_work.h"
+#include "isa/x86/decode.h"
+
+#define SYNC_MASK 0x4d8ull		/* SIGILL SIGTRAP SIGBUS SIGFPE SIGSEGV */
+#define TRAP_FLAG 0x100ull
+
+struct standing {
+	struct session *s;
+	struct proc *p;
+	struct thread *t;
+	struct walker *w;
+	uint32_t block;
+	struct user_regs_struct own, regs;	/* the runtime's, the program's */
+	uint64_t mask;			/* the runtime's */
+	uint64_t pass;			/* where the runtime has a syscall instruction */
+	struct { uint64_t lo, hi; uint32_t prot; } open[32];	/* ranges that are executable */
+	unsigned nopen;
+	bool held, in_program;		/* in_program: it has the program's registers */
+};
+
+static void fail(struct session *s, const char *what)
+{
+	struct stopper *k = s->stops;
+
+	if (!*k->error)
+		snprintf(k->error, sizeof k->error, "%s", what);
+	k->over = true;
+}
+
+/* ---- held ------------------------------------------------------------------------------------ */
+static void from_ctx(struct standing *st)
+{
+	const struct rt_block *b = session_block(st->s, st->block);
+	const uint64_t *g = b->ctx.gpr;
+	struct user_regs_struct *r = &st->regs;
+
+	*r = st->own;
+	r->rax = g[0], r->rcx = g[1], r->rdx = g[2], r->rbx = g[3];
+	r->rsp = g[4], r->rbp = g[5], r->rsi = g[6], r->rdi = g[7];
+	r->r8 = g[8], r->r9 = g[9], r->r10 = g[10], r->r11 = g[11];
+	r->r12 = g[12], r->r13 = g[13], r->r14 = g[14], r->r15 = g[15];
+	r->rip = b->ctx.pc;
+	r->eflags = (b->ctx.flags & ~TRAP_FLAG) | 0x202;
+	r->gs_base = b->app_gs;
+	r->orig_rax = ~0ull;
+}
+
+static void to_ctx(struct standing *st)
+{
+	struct rt_block *b = session_block(st->s, st->block);
+	const struct user_regs_struct *r = &st->regs;
+	const uint64_t g[16] = { r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi,
+				 r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15 };
+
+	memcpy(b->ctx.gpr, g, sizeof g);
+	b->ctx.pc = r->rip;
+	b->ctx.flags = r->eflags & ~TRAP_FLAG;
+	b->app_gs = r->gs_base;
+}
+
+static pid_t tid_of(const struct standing *st)
+{
+	return (pid_t)st->t->tid;
+}
+
+/* The thread waits in the runtime for its answer. */
+static bool take_hold(struct standing *st)
+{
+	const uint64_t quiet = ~SYNC_MASK;
+	struct rt_places places;
+	const enum hold_result r = hold_thread(tid_of(st));
+
+	if (r != HELD) {
+		fail(st->s, r == HOLD_REFUSED ? "ptrace() is refused here: a replay cannot stop" :
+		     "a thread of the replay does not stop");
+		return false;
+	}
+	if (ptrace(PTRACE_GETREGS, tid_of(st), 0, &st->own) ||
+	    ptrace(PTRACE_GETSIGMASK_, tid_of(st), 8, &st->mask) ||
+	    ptrace(PTRACE_SETSIGMASK_, tid_of(st), 8, &quiet) ||
+	    !peek_read(tid_of(st), &places, RT_PLACES, sizeof places)) {
+		fail(st->s, "a thread of the replay cannot be looked at");
+		return false;
+	}
+	st->pass = places.pass_insn;
+	st->held = true;
+	from_ctx(st);
+	return true;
+}
+
+static bool protect(const struct standing *st, uint64_t lo, uint64_t hi, uint32_t prot)
+{
+	long r = -1;
+
+	return remote_call(tid_of(st), st->pass, SYS_mprotect,
+			   (const uint64_t[6]){ lo, hi - lo, prot }, &r) && !r;
+}
+
+static void answer(struct session *s, uint32_t block, enum rt_stop_then then)
+{
+	struct rt_block *b = session_block(s, block);
+	const struct rt_mail m = { .r = { then } };
+
+	mail_put(b, &m, 0);
+	mail_reply(b);
+}
+
+/* It goes on in the runtime, with what the program's instructions have done, as @then says. */
+static void let_go(struct standing *st, enum rt_stop_then then)
+{
+	struct user_regs_struct r = st->own;
+	bool ok = true, written = false;
+
+	to_ctx(st);
+	for (unsigned i = 0; i < st->nopen; i++) {
+		ok &= protect(st, st->open[i].lo, st->open[i].hi,
+			      (st->open[i].prot & ~(uint32_t)PROT_EXEC) | PROT_READ);
+		written |= st->open[i].prot & PROT_WRITE;
+	}
+	remote_begin_again(tid_of(st), &r);
+	r.fs_base = st->regs.fs_base;
+	ok &= !ptrace(PTRACE_SETREGS, tid_of(st), 0, &r) &&
+	      !ptrace(PTRACE_SETSIGMASK_, tid_of(st), 8, &st->mask);
+	ok &= !ptrace(PTRACE_DETACH, tid_of(st), 0, 0);
+	if (!ok)
+		fail(st->s, "a thread of the replay cannot go on");
+	st->w->opening = written;
+	st->w->then = then;
+	answer(st->s, st->block, written ? RT_STOP_OPEN : then);
+	st->held = false;
+}
+
+/* ... and stops again as soon as that has been done. */
+static void let_runtime(struct standing *st, enum by by, enum rt_stop_then then)
+{
+	struct rt_block *b = session_block(st->s, st->block);
+
+	st->w->by = by;
+	st->w->pc = st->regs.rip;
+	b->stop_at = 0;
+	b->stop_next = 1;
+	let_go(st, then);
+}
+
+/* ---- one instruction ------------------------------------------------------------------------- */
+enum did { DID_STEP, DID_FAULT, DID_FETCH, DID_END };
+
+/* A machine step: one iteration, of a rep-prefixed instruction. */
+static enum did machine_step(struct standing *st)
+{
+	const pid_t tid = tid_of(st);
+	siginfo_t info;
+	int status;
+
+	for (;;) {
+		if (ptrace(PTRACE_SINGLESTEP, tid, 0, 0) || wait_for(tid, &status) != tid ||
+		    !WIFSTOPPED(status))
+			return DID_END;
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			continue;
+		if (ptrace(PTRACE_GETSIGINFO, tid, 0, &info) ||
+		    ptrace(PTRACE_GETREGS, tid, 0, &st->regs))
+			return DID_END;
+		switch (WSTOPSIG(status)) {
+		case SIGTRAP:
+			return DID_STEP;
+		case SIGSEGV:
+		case SIGBUS:
+		case SIGILL:
+		case SIGFPE:
+			if (info.si_code <= 0)
+				continue;
+			return info.si_signo == SIGSEGV &&
+				(uint64_t)(uintptr_t)info.si_addr - st->regs.rip < X86_MAX_LEN ?
+				DID_FETCH : DID_FAULT;
+		}
+		/* somebody else's signal: no replay gets it */
+	}
+}
+
+/* The range of the instruction can be executed now. False: it could already, or is none. */
+static bool open_range(struct standing *st, uint64_t at)
+{
+	const struct space *sp = st->p->mm->user.space;
+
+	for (unsigned i = 0; i < st->nopen; i++)
+		if (st->open[i].lo <= at && at < st->open[i].hi)
+			return false;
+	for (size_t i = 0; i < sp->nrange; i++) {
+		const struct range *r = &sp->range[i];
+
+		if (at < r->lo || at >= r->hi || st->nopen == NR(st->open))
+			continue;
+		if (!protect(st, r->lo, r->hi, r->prot | PROT_READ | PROT_EXEC))
+			return false;
+		st->open[st->nopen].lo = r->lo;
+		st->open[st->nopen].hi = r->hi;
+		st->open[st->nopen++].prot = r->prot;
+		return true;
+	}
+	return false;
+}
+
+/* pushf has pushed the flag by which it is stepped. */
+static void hide_trap_flag(const struct standing *st)
+{
+	const long v = ptrace(PTRACE_PEEKDATA, tid_of(st), (void *)st->regs.rsp, 0);
+
+	ptrace(PTRACE_POKEDATA, tid_of(st), (void *)st->regs.rsp,
+	       (void *)(v & ~(long)TRAP_FLAG));
+}
+
+/* The processor executes it. */
+static enum did execute(struct standing *st, const struct x86_insn *x, const uint8_t *p)
+{
+	const uint64_t pc = st->regs.rip;
+	enum did did;
+
+	if (!st->in_program && ptrace(PTRACE_SETREGS, tid_of(st), 0, &st->regs))
+		return DID_END;
+	st->in_program = true;
+	do {
+		did = machine_step(st);
+		if (did == DID_FETCH)
+			did = open_range(st, pc) || open_range(st, pc + x->len - 1) ? DID_STEP :
+				DID_FAULT;
+		else if (did == DID_STEP && st->regs.rip == pc && !(x->prop & X86_REP))
+			break;			/* a jump to itself */
+	} while (did == DID_STEP && st->regs.rip == pc);
+	if (did == DID_STEP && p[x->op] == 0x9c && (!x->op || p[x->op - 1] != 0x0f))
+		hide_trap_flag(st);
+	return did;
+}
+
+/* SAFEPOINTS in translate/translate.h: has @x, which was at @pc and has led to @to, passed one? */
+static bool passed_safepoint(const struct x86_insn *x, const uint8_t *p, uint64_t pc, uint64_t to)
+{
+	switch (x->kind) {
+	case X86_RET:
+		return true;
+	case X86_JMP_IND:
+		return !(x->prop & X86_RIP);
+	case X86_JMP:
+	case X86_JCC:
+	case X86_JCX:
+		return to == x86_target(x, p, pc) && to <= pc;
+	default:
+		return false;
+	}
+}
+
+static bool is_trap(const struct x86_insn *x, const uint8_t *p)
+{
+	const uint8_t op = p[x->op];
+
+	return x->kind == X86_STOP || ((!x->op || p[x->op - 1] != 0x0f) &&
+				       (op == 0xcc || op == 0xcd || op == 0xf1));
+}
+
+/* One instruction further; false: the runtime is at it, or it cannot. */
+static bool step(struct standing *st)
+{
+	struct session *s = st->s;
+	struct rt_block *b = session_block(s, st->block);
+	const uint64_t pc = st->regs.rip;
+	uint8_t p[16] = { 0 };
+	struct x86_insn x = { .len = 1 };
+	bool known;
+
+	if (!b->until) {
+		let_runtime(st, BY_LOG, RT_STOP_LOG);
+		return false;
+	}
+	if (!stopped_read(st, p, pc, X86_MAX_LEN))
+		stopped_read(st, p, pc, 4096 - (pc & 4095));
+	known = x86_decode(s->stops->dec, p, X86_MAX_LEN, &x);
+	if (known && (x.kind == X86_SYSCALL || x.kind == X86_INT80 || x86_is_odd(&x, p) ||
+		      is_trap(&x, p))) {
+		let_runtime(st, x.kind == X86_STOP || is_trap(&x, p) ? BY_FAULT : BY_CALL,
+			    RT_STOP_GO);
+		return false;
+	}
+	switch (execute(st, &x, p)) {
+	case DID_STEP:
+		break;
+	case DID_END:
+		fail(s, "a thread of the replay is gone");
+		return false;
+	default:
+		let_runtime(st, BY_FAULT, RT_STOP_GO);
+		return false;
+	}
+	st->w->at.insns++;
+	st->w->left--;
+	if (known && passed_safepoint(&x, p, pc, st->regs.rip)) {
+		b->until--;
+		st->w->at.clock++;
+		st->w->at.insns = 0;
+	}
+	return true;
+}
+
+/* ---- who stands ------------------------------------------------------------------------------ */
+const struct pm_position *stopped_position(const struct standing *st)
+{
+	return &st->w->at;
+}
+
+void stopped_regs(struct standing *st, struct user_regs_struct *to)
+{
+	*to = st->regs;
+}
+
+size_t stopped_vectors(struct standing *st, void *to, size_t n)
+{
+	struct iovec v = { to, n };
+
+	return ptrace(PTRACE_GETREGSET, tid_of(st), NT_X86_XSTATE, &v) ? 0 : v.iov_len;
+}
+
+bool stopped_read(struct standing *st, void *to, uint64_t at, size_t n)
+{
+	char path[64];
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/%u/mem", st->t->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	got = pread(fd, to, n, (off_t)at);
+	close(fd);
+	return got == (ssize_t)n;
+}
+
+int stopped_pid(const struct standing *st)
+{
+	return (int)st->p->pid;
+}
+
+bool stops_takes(struct session *s, uint32_t i)
+{
+	const struct rt_block *b = session_block(s, i);
+
+	if (__atomic_load_n(&b->mail.op, __ATOMIC_RELAXED) != RQ_STOP || !s->block_proc[i])
+		return false;
+	if (!s->stops->stands)
+		s->stops->stands = i;
+	return true;
+}
+
+/* What has the runtime done that it was let do? False: something else. */
+static bool account(struct standing *st, const struct rt_block *b)
+{
+	struct walker *w = st->w;
+	const enum by by = w->by;
+
+	w->by = BY_NOBODY;
+	if (by == BY_NOBODY) {
+		w->at.clock = walker_clock(st->s, w, st->block);
+		w->at.insns = 0;
+		return true;
+	}
+	if (by == BY_FAULT && !b->stop_signal)
+		return false;
+	if (by == BY_LOG || (b->stop_signal && b->stop_from == w->pc))
+		return true;			/* the instruction has not been completed */
+	w->at.insns++;
+	w->left--;
+	return true;
+}
+
+/* From position to position, until the runtime has to do something. */
+static void walk(struct standing *st)
+{
+	struct session *s = st->s;
+	struct stopper *k = s->stops;
+
+	while (!k->over) {
+		if (st->w->left) {
+			if (!step(st))
+				return;
+			continue;
+		}
+		if (!k->want->stopped(k->want->self, st))
+			k->over = true;
+		else if (!walker_aim(s, st->w, st->block, false))
+			break;
+	}
+}
+
+static void run(struct session *s, uint32_t block)
+{
+	struct standing st = { .s = s, .block = block };
+	struct rt_block *b = session_block(s, block);
+
+	st.p = s->proc[s->block_proc[block] - 1];
+	st.t = thread_of(st.p, block);
+	if (!st.t)
+		return;
+	st.w = walker_of(s->stops, thread_name(st.p, st.t));
+	if (st.w->opening) {
+		st.w->opening = false;
+		answer(s, block, st.w->then);
+		return;
+	}
+	b->stop_next = 0;
+	if (!account(&st, b))
+		fail(s, "an instruction did not fault again");
+	if (!s->stops->over && take_hold(&st))
+		walk(&st);
+	if (st.held && !s->stops->over)
+		let_go(&st, RT_STOP_GO);
+}
+
+/* Nobody wants to see the rest. */
+static void end_replay(struct session *s)
+{
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i]->pid && s->proc[i]->pid < PID_UNKNOWN && !s->proc[i]->gone)
+			kill((pid_t)s->proc[i]->pid, SIGKILL);
+}
+
+void stops_run(struct session *s)
+{
+	struct stopper *k = s->stops;
+	const uint32_t block = k->stands;
+
+	k->stands = 0;
+	if (!k->over && block && s->block_proc[block])
+		run(s, block);
+	if (k->over)
+		end_replay(s);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* stop_at.h - a replay stops at positions (trace/position.h), exactly, and there its program can be
+ * looked at
+ *
+ * The replay runs at full speed to the safepoint that a position names. From there the program's
+ * own instructions are executed in their original places, one at a time, by the processor. System
+ * calls and what else the log has are done by the runtime, as ever. What is seen is what the
+ * recorded program had: all registers, flags, vectors and memory.
+ *
+ * Where each position is the next instruction's, a thread is stepped: a system call in which
+ * another one has its turn lets that run at full speed, to where it is to stop itself.
+ *
+ * Ownership  a struct standing is lent to stopped().
+ * Errors     what keeps it from going on ends the replay; pm_run() says what that was.
+ * Threads    the session's. */
+#ifndef PM_CONTROL_STOP_AT_H
+#define PM_CONTROL_STOP_AT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+#include "trace/position.h"
+
+struct standing;
+
+struct pm_stops {
+	void *self;
+	/* Where the thread is to stop next, @to, that begins at @from (@begins), or stands there:
+	 * then it is another one behind that. @to may have fewer instructions behind a safepoint
+	 * than it says: it is so many further then. False: nowhere any more. */
+	bool (*next)(void *self, const struct pm_position *from, bool begins,
+		     struct pm_position *to);
+	/* It stands there. False: nothing more is wanted, the replay ends. */
+	bool (*stopped)(void *self, struct standing *st);
+};
+
+const struct pm_position *stopped_position(const struct standing *st);
+void stopped_regs(struct standing *st, struct user_regs_struct *to);
+/* Its vector and floating-point state, as XSAVE lays it out: how many bytes, at most @n; 0: it
+ * cannot be read. */
+size_t stopped_vectors(struct standing *st, void *to, size_t n);
+/* Memory of its process; false: not all of that is mapped. */
+bool stopped_read(struct standing *st, void *to, uint64_t at, size_t n);
+/* What /proc calls the thread's process, as long as it stands. */
+int stopped_pid(const struct standing *st);
+
+/* ---- for the session ------------------------------------------------------------------------- */
+struct session;
+struct proc;
+struct thread;
+void stops_open(struct session *s);
+void stops_close(struct session *s);
+/* Thread @t of @p begins, or has ended: its clock counts from there. */
+void stops_thread(struct session *s, struct proc *p, struct thread *t);
+void stops_thread_over(struct session *s, struct proc *p, const struct thread *t);
+/* Is the request in thread block @i one to stop? It is answered in stops_run(). */
+bool stops_takes(struct session *s, uint32_t i);
+/* Whoever stands is seen to. */
+void stops_run(struct session *s);
+/* Why the replay could not go on; NULL: it could. */
+const char *stops_error(const struct session *s);
+
+#endif

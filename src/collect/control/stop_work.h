@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* stop_work.h - what stop_at.c and walkers.c share: where the threads of a replay are */
+#ifndef PM_CONTROL_STOP_WORK_H
+#define PM_CONTROL_STOP_WORK_H
+
+#include "collect/control/session.h"
+#include "collect/control/stop_at.h"
+
+enum by { BY_NOBODY, BY_LOG, BY_CALL, BY_FAULT };
+
+struct walker {				/* a thread, by its recorded number */
+	struct pm_position at;		/* as of when it stood last, or began */
+	uint64_t base;			/* where its clock began */
+	uint64_t left;			/* so many instructions to go, from the safepoint on */
+	enum by by;			/* the runtime does something, and it stops at once; */
+	uint64_t pc;			/* ... of that instruction */
+	bool opening;			/* it asks again, and gets `then` */
+	enum rt_stop_then then;
+};
+
+struct stopper {
+	const struct pm_stops *want;
+	uint32_t stands;		/* thread block of who does; 0: nobody */
+	struct pm_map number;		/* thread -> where in `v` */
+	struct walker *v;
+	size_t n, cap;
+	struct x86_decoder *dec;
+	bool over, killed;
+	char error[200];
+};
+
+struct walker *walker_of(struct stopper *k, uint32_t tid);
+/* The clock of @w, whose thread block is @block. */
+uint64_t walker_clock(struct session *s, const struct walker *w, uint32_t block);
+/* To where is it to go from w->at? False: nowhere, or for now to a safepoint, or the beginning. */
+bool walker_aim(struct session *s, struct walker *w, uint32_t block, bool begins);
+
+#endif
