@@ -11,7 +11,7 @@
 	S(sim, "sim", "sim, mix") S(annotate, "annotate", "annotate") S(info, "info", "info")    \
 	S(verify, "verify", "verify") S(formats, "formats", "formats")                           \
 	S(convert, "convert", "convert, slice") S(diff, "diff", "diff")                          \
-	S(doctor, "doctor", "doctor")                                                            \
+	S(doctor, "doctor", "doctor") S(query, "query", "query")                    \
 	S(course, "course", "uops, isize, brdist, uop-mix, fusion")                              \
 	S(vcount, "vcount", "vcount") S(rtrace, "rtrace", "rtrace")                              \
 	S(idtinfo, "idtinfo", "idtinfo") S(machine_run, "machine-run", "machine run")            \

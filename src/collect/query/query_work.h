@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* query_work.h - what the parts of this folder share: positions that may be answers */
+#ifndef PM_QUERY_QUERY_WORK_H
+#define PM_QUERY_QUERY_WORK_H
+
+#include "base/mem.h"
+#include "collect/query/query.h"
+
+struct elf_of {				/* code that was executed */
+	char *path;
+	uint64_t base;
+	struct pm_elf *elf;		/* NULL: it cannot be opened */
+};
+
+struct spot {				/* a call, or a store */
+	struct pm_position at;		/* in front of it */
+	uint64_t pc;
+	uint64_t lo, hi;		/* of a store: what it may have written */
+	uint32_t pid;
+	uint32_t object;		/* where in struct spots .object; PM_NONE */
+	uint32_t call;			/* 1 + number of the system call; 0: an instruction */
+};
+
+struct spots {
+	struct spot *v;			/* those of a thread in order, threads in any */
+	size_t n, cap;
+	struct elf_of *object;
+	size_t nobject, cap_object;
+	struct pm_map pid;		/* of each thread */
+	bool found;			/* of calls: some object has the function */
+};
+
+/* spots.c: a replay's trace has them. PM_ERR: it ended early; those up to there are in @to. */
+enum pm_status spots_find(const char *recording, const struct query *q,
+			  const struct pm_run_opts *o, struct spots *to, struct pm_err *err);
+/* Function around @pc of @s, and its source line; only what is known. */
+void spots_name(struct spots *s, const struct spot *at, struct query_answer *a);
+void spots_release(struct spots *s);
+
+/* visit.c: another replay stops at each, and answers. */
+enum pm_status spots_visit(const char *recording, const struct query *q, struct spots *s,
+			   const struct pm_run_opts *o, const struct query_asker *who,
+			   struct pm_err *err);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* spots.c - where a recorded program calls a function, or stores to some addresses
+ *
+ * The trace of a replay has each instruction and where it stores. What system calls have written is
+ * in the log; which of the trace's calls that is follows from its position: between two safepoints
+ * no instruction of a thread executes twice. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/query/query_work.h"
+#include "collect/record/recording.h"
+#include "elf/find.h"
+#include "trace/pipeline.h"
+
+struct kernel_store {			/* of a system call that has written there */
+	uint64_t pc, clock;		/* behind it; since the thread began */
+	uint32_t nr;
+};
+
+struct spot_finder {
+	const struct query *q;
+	struct spots *to;
+	struct pm_positions *positions;
+	uint64_t *entry;		/* where functions begin that are meant */
+	size_t nentry, cap_entry;
+	struct kernel_store *store;
+	size_t nstore, cap_store;
+};
+
+/* ---- what the log says ----------------------------------------------------------------------- */
+static int by_pc(const void *a, const void *b)
+{
+	const struct kernel_store *x = a, *y = b;
+
+	if (x->pc != y->pc)
+		return x->pc < y->pc ? -1 : 1;
+	if (x->clock != y->clock)
+		return x->clock < y->clock ? -1 : 1;
+	return x->nr < y->nr ? -1 : x->nr > y->nr;
+}
+
+static void read_log(struct spot_finder *f, struct rec_reader *r, uint32_t stream, uint8_t *buf)
+{
+	struct rt_event e;
+	bool written = false;
+	size_t n;
+
+	while ((n = rec_next(r, stream, buf)))
+		for (size_t at = 0; at < n; at += e.size) {
+			memcpy(&e, buf + at, sizeof e);
+			if (e.type == RT_E_DATA)
+				written |= e.a[0] < f->q->hi && f->q->lo < e.a[0] + e.a[1];
+			if (e.type != RT_E_CALL)
+				continue;
+			if (written) {
+				pm_grow(f->store, f->nstore, f->cap_store);
+				f->store[f->nstore++] = (struct kernel_store){ e.a[2], e.a[5],
+									       e.nr };
+			}
+			written = false;
+		}
+}
+
+static enum pm_status read_logs(struct spot_finder *f, const char *recording, struct pm_err *err)
+{
+	struct rec_reader *r;
+	uint8_t *buf;
+
+	if (rec_open(recording, &r, err) != PM_OK)
+		return PM_ERR;
+	buf = pm_alloc_unset(RT_LOG_SIZE);
+	for (uint32_t i = 0; i < rec_nstream(r); i++)
+		read_log(f, r, i, buf);
+	free(buf);
+	rec_close(r);
+	if (f->nstore)
+		qsort(f->store, f->nstore, sizeof *f->store, by_pc);
+	return PM_OK;
+}
+
+static bool kernel_stores(const struct spot_finder *f, const struct pm_position_thread *t,
+			  uint64_t nr)
+{
+	const struct kernel_store key = { t->pc + 2, t->at.clock - t->base, (uint32_t)nr };
+
+	return f->nstore && bsearch(&key, f->store, f->nstore, sizeof key, by_pc);
+}
+
+/* ---- objects --------------------------------------------------------------------------------- */
+static void find_function(struct spot_finder *f, const struct elf_of *o)
+{
+	uint64_t *at;
+	size_t n;
+
+	if (!o->elf || !*f->q->name)
+		return;
+	n = pm_elf_find(o->elf, f->q->name, &at);
+	for (size_t i = 0; i < n; i++) {
+		pm_grow(f->entry, f->nentry, f->cap_entry);
+		f->entry[f->nentry++] = at[i] + o->base;
+	}
+	f->to->found |= n;
+	free(at);
+}
+
+/* What the trace has met since. */
+static void new_objects(struct spot_finder *f, const struct pm_code *c)
+{
+	struct spots *s = f->to;
+
+	while (c && s->nobject < c->nobject) {
+		const struct pm_object *from = &c->object[s->nobject];
+		struct pm_err err = { 0 };
+		struct elf_of o = { .path = pm_strdup(from->path), .base = from->base };
+
+		o.elf = pm_elf_open(o.path, from->build_id, &err);
+		pm_grow(s->object, s->nobject, s->cap_object);
+		s->object[s->nobject++] = o;
+		find_function(f, &o);
+	}
+}
+
+static uint32_t object_of(const struct pm_batch *b, const struct pm_event *ev)
+{
+	return b->code && ev->id < b->code->ninsn ? b->code->insn[ev->id].object : PM_NONE;
+}
+
+/* ---- the trace ------------------------------------------------------------------------------- */
+static struct spot *add(struct spots *s, const struct pm_batch *b, const struct pm_position *at,
+			uint64_t pc)
+{
+	pm_grow(s->v, s->n, s->cap);
+	s->v[s->n] = (struct spot){ .at = *at, .pc = pc, .pid = b->stream->pid, .object = PM_NONE };
+	return &s->v[s->n++];
+}
+
+/* @t has passed the instruction, whose spot this is: the last one, or new. */
+static struct spot *spot_of(struct spot_finder *f, const struct pm_batch *b,
+			    const struct pm_position_thread *t)
+{
+	struct pm_position at = t->at;
+	struct spots *s = f->to;
+
+	at.insns -= at.insns > 0;
+	if (s->n && s->v[s->n - 1].at.tid == at.tid &&
+	    !pm_position_compare(&s->v[s->n - 1].at, &at))
+		return &s->v[s->n - 1];
+	return add(s, b, &at, t->pc);
+}
+
+static void store(struct spot_finder *f, const struct pm_batch *b,
+		  const struct pm_position_thread *t, const struct pm_event *ev)
+{
+	const uint64_t lo = ev->addr > f->q->lo ? ev->addr : f->q->lo;
+	const uint64_t end = ev->addr + ev->size, hi = end < f->q->hi ? end : f->q->hi;
+	struct spot *s;
+
+	if (lo >= hi)
+		return;
+	s = spot_of(f, b, t);
+	if (!s->hi) {
+		s->lo = lo;
+		s->hi = hi;
+	}
+	s->lo = lo < s->lo ? lo : s->lo;
+	s->hi = hi > s->hi ? hi : s->hi;
+	s->object = object_of(b, ev);
+}
+
+static void call(struct spot_finder *f, const struct pm_batch *b,
+		 const struct pm_position_thread *t, const struct pm_event *ev)
+{
+	for (size_t i = 0; i < f->nentry; i++)
+		if (f->entry[i] == ev->addr) {
+			add(f->to, b, &t->at, ev->addr)->object = object_of(b, ev);
+			return;
+		}
+}
+
+static void system_call(struct spot_finder *f, const struct pm_batch *b,
+			const struct pm_position_thread *t, const struct pm_event *ev)
+{
+	struct spot *s;
+
+	if (!kernel_stores(f, t, ev->value))
+		return;
+	s = spot_of(f, b, t);
+	s->lo = f->q->lo;
+	s->hi = f->q->hi;
+	s->call = 1 + (uint32_t)ev->value;
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct spot_finder *f = self;
+	struct pm_position_thread *t = pm_position_thread(f->positions, b->stream);
+	const bool calls = f->q->kind == QUERY_CALLS;
+
+	(void)err;
+	*pm_map_put(&f->to->pid, b->stream->tid, NULL) = b->stream->pid;
+	new_objects(f, b->code);
+	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
+		switch (ev->kind) {
+		case PM_EV_INSN:
+			if (calls)
+				call(f, b, t, ev);
+			break;
+		case PM_EV_WRITE:
+		case PM_EV_MODIFY:
+			if (!calls)
+				store(f, b, t, ev);
+			break;
+		case PM_EV_SYSCALL:
+			if (!calls)
+				system_call(f, b, t, ev);
+			break;
+		default:
+			break;
+		}
+		pm_position_pass(f->positions, t, b, ev);
+	}
+	return PM_OK;
+}
+
+static const struct pm_sink_ops calls_ops = {
+	.abi = PM_ABI,
+	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_THREADS,
+	.name = "calls",
+	.about = "calls of a function",
+	.consume = consume,
+};
+static const struct pm_sink_ops stores_ops = {
+	.abi = PM_ABI,
+	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_THREADS | PM_HAS_REFS |
+		 PM_HAS_SIZES,
+	.name = "stores",
+	.about = "stores to some addresses",
+	.consume = consume,
+};
+
+static enum pm_status replay(struct spot_finder *f, const char *recording,
+			     const struct pm_run_opts *o, struct pm_err *err)
+{
+	const bool calls = f->q->kind == QUERY_CALLS;
+	struct pm_run_opts run = *o;
+	struct pm_pipeline *p = pm_pipeline_new();
+	struct pm_counts *counts = NULL;
+	struct pm_err late = { 0 };
+	enum pm_status st;
+
+	run.kind = calls ? XL_BRANCH : XL_EXEC;
+	run.pipeline = p;
+	pm_pipeline_sink(p, calls ? &calls_ops : &stores_ops, f);
+	st = pm_pipeline_start(p, pm_run_facts(run.kind), "replays", err);
+	if (st == PM_OK)
+		st = rec_open(recording, &run.replay, err);
+	if (st == PM_OK) {
+		run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
+		st = pm_run(&run, &counts, err);
+		if (pm_pipeline_finish(p, NULL, &late) != PM_OK && st == PM_OK) {
+			*err = late;
+			st = PM_ERR;
+		}
+		rec_close(run.replay);
+	}
+	pm_counts_free(counts);
+	pm_pipeline_free(p);
+	return st;
+}
+
+enum pm_status spots_find(const char *recording, const struct query *q,
+			  const struct pm_run_opts *o, struct spots *to, struct pm_err *err)
+{
+	struct spot_finder f = { .q = q, .to = to, .positions = pm_positions_new() };
+	enum pm_status st = PM_OK;
+
+	*to = (struct spots){ 0 };
+	if (q->kind == QUERY_CALLS && !*q->name) {
+		pm_grow(f.entry, f.nentry, f.cap_entry);
+		f.entry[f.nentry++] = q->pc;
+		to->found = true;
+	}
+	if (q->kind != QUERY_CALLS)
+		st = read_logs(&f, recording, err);
+	if (st == PM_OK)
+		st = replay(&f, recording, o, err);
+	pm_positions_free(f.positions);
+	free(f.entry);
+	free(f.store);
+	return st;
+}
+
+void spots_name(struct spots *s, const struct spot *at, struct query_answer *a)
+{
+	struct elf_of *o = at->object < s->nobject ? &s->object[at->object] : NULL;
+	struct pm_elf_function f;
+
+	if (!o || !o->elf)
+		return;
+	if (pm_elf_function_at(o->elf, at->pc - o->base, &f)) {
+		a->function = f.name;
+		a->offset = at->pc - o->base - f.lo;
+	}
+	if (!pm_elf_line_at(o->elf, at->pc - o->base, &a->file, &a->line))
+		a->file = NULL;
+}
+
+void spots_release(struct spots *s)
+{
+	for (size_t i = 0; i < s->nobject; i++) {
+		pm_elf_close(s->object[i].elf);
+		free(s->object[i].path);
+	}
+	free(s->object);
+	free(s->v);
+	pm_map_release(&s->pid);
+}

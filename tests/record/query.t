@@ -1,0 +1,74 @@
+# Questions about a recording. What is in an answer: the replay is compared with its trace at each, and stores follow from each
+# other: what one has left the next one finds.
+# timeout: 300
+$ pugmark record -q -o r.pugrec -- "$PROGRAMS/asks"
+> 40800 fxxxxx pipe
+$ nm "$PROGRAMS/asks" | awk '$3 == "total" || $3 == "text" { print $3 "=0x" $1 }' > at; . ./at; pugmark query r.pugrec "writes $total+8" > w; wc -l < w; awk '{ if (NR > 1 && $(NF-2) != last) print "anew:", $(NF-2), $NF; last = $NF } END { print "at last:", last }' w
+> 403
+> anew: 0x0 0x7
+> at last: 0x7
+# Three threads, a child, and what that executes, which has the same number.
+$ cut -d@ -f1 w | sort -u | wc -l; cut -d' ' -f3 w | sort -u | sed 's/add+.*/add/' | sort -u
+> 4
+> add
+# A system call, and a string instruction, which is one store.
+$ . ./at; pugmark query r.pugrec "writes $text+32" | cut -d' ' -f3- | sed 's/^main[^ ]* [^ ]* /main /; s/0x40[^ ]*: /AT: /'
+> read() AT: 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 -> 66 72 6f 6d 20 61 20 70 69 70 65 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+> main AT: 72 6f 6d 20 61 -> 78 78 78 78 78
+$ . ./at; pugmark query -n 1 --json r.pugrec "writes $text+16" | grep -o '"call.*' | sed 's/0x40[0-9a-f]*/AT/'
+> "call": "read", "address": "AT", "size": 16, "old": "00000000000000000000000000000000", "new": "66726f6d206120706970650000000000"}
+# Calls, with arguments: of threads, of a signal handler, of the other program.
+$ pugmark query r.pugrec 'calls add' | sed 's/.* rdi=\([^ ]*\) rsi=\([^ ]*\) .*/\1 \2/' | tail -n 3
+> 0x3e8 0xa
+> 0x5 0x5
+> 0x7 0x23
+$ pugmark query r.pugrec 'calls handler' | grep -o 'rdi=[^ ]*'
+> rdi=0xa
+# The same numbers from registers and memory there.
+$ . ./at; p=$(pugmark query -n 1 r.pugrec 'calls handler' | cut -d' ' -f1); echo "p=$p" >> at; pugmark query r.pugrec "value rdi at $p" "value edi at $p" "value dil at $p" "memory $total+8 at $p" "last-write $total before $p" | sed 's/^0x40[^ ]*: //; s/^[0-9]*@.*: 0x/0x/'
+> rdi 0xa
+> edi 0xa
+> dil 0xa
+> 78 9b 00 00 00 00 00 00
+> 0xb1 -> 0x78
+# An instruction further, and another one.
+$ . ./at; for n in 0 1 2 3; do pugmark query r.pugrec "value rip at ${p%+*}+$n"; done | uniq | wc -l
+> 4
+# Without traces of earlier runs, and with them.
+$ . ./at; for how in --no-cache '' ''; do pugmark query $how r.pugrec "value all at $p"; done | sort | uniq -c | awk '{ print $1 }' | uniq
+> 3
+# What cannot be asked, or is not there.
+$ pugmark query r.pugrec 'value rax'
+! pugmark: expected 'value REGISTER at POSITION', found 'value rax'
+? 2
+$ pugmark query r.pugrec 'value ray at @0'
+! pugmark: there is no register 'ray'
+? 2
+$ pugmark query r.pugrec 'value rax at here'
+! pugmark: 'here' is no position: THREAD@CLOCK+INSTRUCTIONS, such as 4711@57+12
+? 2
+$ pugmark query r.pugrec 'memory 5..5 at @0'
+! pugmark: '5..5' are no addresses: LO..HI, LO+BYTES or one
+? 2
+$ pugmark query r.pugrec 'memory 0..0x10000 at @0'
+! pugmark: '0..0x10000' are 65536 bytes: at most 4096
+? 2
+$ pugmark query r.pugrec 'memory 0x10 at @0' 2>&1 | sed 's/[0-9]*@/T@/'
+> pugmark: not all of that memory is mapped at T@0
+$ pugmark query r.pugrec 'value rax at 1@0'
+! pugmark: the recording does not get to 1@0
+? 2
+$ pugmark query r.pugrec 'value rax at @99999999' 2>&1 | sed 's/[0-9]*@/T@/'
+> pugmark: the recording does not get to T@99999999
+$ pugmark query r.pugrec 'calls nobody'
+! pugmark: no code that was executed has a function 'nobody'
+? 2
+$ pugmark query r.pugrec 'where is it'
+! pugmark: 'where is it' is no question: value, memory, calls, writes or last-write
+? 2
+$ echo no >x; pugmark query x 'value rax at @0'
+! pugmark: x:0x0: not a recording
+? 1
+$ pugmark query r.pugrec
+! pugmark: missing QUESTION (see `pugmark query --help`)
+? 2
