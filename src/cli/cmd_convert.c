@@ -6,6 +6,7 @@
 #include "analyse/names.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
+#include "collect/query/ref_values.h"
 
 int cmd_convert(int argc, char **argv)
 {
@@ -24,11 +25,19 @@ int cmd_convert(int argc, char **argv)
 		"A FORMAT may carry options: pug:dense. `pugmark formats` lists them all."
 	};
 	const char *from = NULL, *to = NULL, *json = NULL, *filter = NULL;
+	struct values_part part = { 0 };
+	bool values = false;
+	void *filled = NULL;
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
 		OPT_STR('t', "to", &to, "FORMAT", "output format (default: by the name)"),
 		OPT_STR(0, "filter", &filter, "CONFIG",
 			"write only what caches let through: misses, write-backs"),
+		OPT_FLAG(0, "values", &values,
+			 "IN is a recording: with the value of every load and store; slow"),
+		OPT_U64(0, "skip", &part.skip, "N",
+			"... not of its first N instructions, of all threads together"),
+		OPT_U64(0, "length", &part.length, "N", "... of the next N instructions"),
 		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
 		OPT_END
 	};
@@ -46,15 +55,22 @@ int cmd_convert(int argc, char **argv)
 	if (!strcmp(argv[1], "-") && !to)
 		pm_opt_usage(&help,
 			     "standard output has no name to tell the format from; use -t FORMAT");
-	status = traces_open(argv[0], from, &src, &which);
+	if (!values && (part.skip || part.length))
+		pm_opt_usage(&help, "--skip and --length are about --values; `pugmark slice` cuts");
+	status = values ? traces_open_values(argv[0], &part, &src, &which, &filled) :
+		traces_open(argv[0], from, &src, &which);
 	if (status)
 		return status;
 	out = traces_output_format(argv[1], to);
 	if (!out) {
 		src.ops->close(src.self);
+		if (filled)
+			values_ops.destroy(filled);
 		return 2;
 	}
 	p = pm_adapt_pipeline(&src, which);
+	if (filled)
+		pm_pipeline_transform(p, &values_ops, filled);
 	facts = filter ? src.facts : pm_adapt(p, src.facts, out->needs, &cracker);
 	pm_names_for_sinks(p);
 	r = pm_result_for("convert");

@@ -6,7 +6,9 @@
 #include "analyse/sims.h"
 #include "cli/manners.h"
 #include "cli/replayed.h"
+#include "cli/run_ends.h"
 #include "cli/traces.h"
+#include "collect/query/ref_values.h"
 #include "report/out.h"
 #include "trace/sinks.h"
 
@@ -26,6 +28,19 @@ int traces_open(const char *path, const char *format, struct pm_source *src,
 		return traces_fail(&err);
 	manners_tell("%s: %s%s", path, (*which)->plural, format ? "" : ", by its content");
 	return 0;
+}
+
+int traces_open_values(const char *path, const struct values_part *part, struct pm_source *src,
+		       const struct pm_format **which, void **values)
+{
+	const struct pm_run_opts o = { .cache_limit = 1ull << 30,
+				       .warn = { run_print_warning, NULL } };
+	struct pm_err err = { 0 };
+
+	manners_tell("%s: a recording, which is replayed, step by step", path);
+	if (values_open(path, part, &o, src, which, values, &err) == PM_OK)
+		return 0;
+	return traces_fail(&err);
 }
 
 const struct pm_format *traces_output_format(const char *out, const char *format)

@@ -13,6 +13,10 @@ int traces_fail(const struct pm_err *err);
 /* Open @path, which may be "-". 0, or the exit status: the error is printed then. */
 int traces_open(const char *path, const char *format, struct pm_source *src,
 		 const struct pm_format **which);
+/* Recording @path, with values: *@values is for values_ops of collect/query/ref_values.h. */
+struct values_part;
+int traces_open_values(const char *path, const struct values_part *part, struct pm_source *src,
+		       const struct pm_format **which, void **values);
 /* One note to stderr for each thing that was written without what @from had. */
 void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *format,
 			const char *out);

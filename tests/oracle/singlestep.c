@@ -11,6 +11,8 @@
  *               number of instructions of the stream that completed before, KIND
  *               one of r (read), w (write), m (read, then written), computed from the operands
  *               that Zydis decodes and the registers that ptrace shows before the instruction
+ *   -v          with -d, a sixth column: what the reference's first eight bytes hold behind the
+ *               instruction, as a hexadecimal number
  *   -f          follow forks and vforks (threads and execs are always followed)
  *   -r          AT_RANDOM points to the 16 bytes "pugmark-random-0" after every exec
  *   -n N        stop stepping after N instructions and kill the program
@@ -115,7 +117,7 @@ static size_t nthreads, cap_threads;
 static struct image **images;
 static size_t nimages;
 static const char *stream_prefix, *counts_prefix, *refs_prefix;
-static bool follow, fix_random, no_vdso;
+static bool follow, fix_random, no_vdso, values;
 static uint64_t limit = UINT64_MAX, steps, signals_delivered;
 static ZydisDecoder decoder64, decoder32;
 
@@ -339,8 +341,15 @@ static uint64_t segment_base(const struct user_regs_struct *r, ZydisRegister seg
 
 static void put_ref(struct thread *t, char kind, uint64_t addr, unsigned size)
 {
-	fprintf(t->refs, "%llu %llx %c %llx %u\n", (unsigned long long)t->done,
+	fprintf(t->refs, "%llu %llx %c %llx %u", (unsigned long long)t->done,
 		(unsigned long long)t->pc, kind, (unsigned long long)addr, size);
+	if (values) {
+		uint64_t v = 0;
+
+		peek(t->tid, addr, &v, size < sizeof v ? size : sizeof v);
+		fprintf(t->refs, " %llx", (unsigned long long)v);
+	}
+	fputc('\n', t->refs);
 }
 
 /* The vector register as ptrace's standard-format xsave area holds it: @n bytes into @to. */
@@ -1080,13 +1089,14 @@ int main(int argc, char **argv)
 	int result = 0, c;
 	pid_t pid;
 
-	while ((c = getopt(argc, argv, "+s:c:d:n:o:p:frx")) > 0)
+	while ((c = getopt(argc, argv, "+s:c:d:n:o:p:frvx")) > 0)
 		switch (c) {
 		case 's': stream_prefix = optarg; break;
 		case 'c': counts_prefix = optarg; break;
 		case 'd': refs_prefix = optarg; break;
 		case 'n': limit = strtoull(optarg, NULL, 0); break;
 		case 'f': follow = true; break;
+		case 'v': values = true; break;
 		case 'r': fix_random = true; break;
 		case 'x': no_vdso = true; break;
 		case 'p':

@@ -181,8 +181,8 @@ static enum did machine_step(struct standing *st)
 			return DID_END;
 		if (status >> 16 == PTRACE_EVENT_STOP)
 			continue;
-		if (ptrace(PTRACE_GETSIGINFO, tid, 0, &info) ||
-		    ptrace(PTRACE_GETREGS, tid, 0, &st->regs))
+		if (ptrace(PTRACE_GETREGS, tid, 0, &st->regs) ||
+		    (WSTOPSIG(status) != SIGTRAP && ptrace(PTRACE_GETSIGINFO, tid, 0, &info)))
 			return DID_END;
 		switch (WSTOPSIG(status)) {
 		case SIGTRAP:
@@ -313,8 +313,7 @@ static bool step(struct standing *st)
 		let_runtime(st, BY_FAULT, RT_STOP_GO);
 		return false;
 	}
-	st->w->at.insns++;
-	st->w->left--;
+	walker_step(st->w);
 	if (known && passed_safepoint(&x, p, pc, st->regs.rip)) {
 		b->until--;
 		st->w->at.clock++;
@@ -347,6 +346,9 @@ bool stopped_read(struct standing *st, void *to, uint64_t at, size_t n)
 	ssize_t got;
 	int fd;
 
+	if (peek_read(tid_of(st), to, at, n))
+		return true;
+	/* what the program itself cannot read: the memory behind its protection */
 	snprintf(path, sizeof path, "/proc/%u/mem", st->t->tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -388,8 +390,7 @@ static bool account(struct standing *st, const struct rt_block *b)
 		return false;
 	if (by == BY_LOG || (b->stop_signal && b->stop_from == w->pc))
 		return true;			/* the instruction has not been completed */
-	w->at.insns++;
-	w->left--;
+	walker_step(w);
 	return true;
 }
 
@@ -400,7 +401,13 @@ static void walk(struct standing *st)
 	struct stopper *k = s->stops;
 
 	while (!k->over) {
-		if (st->w->left) {
+		const bool comes = st->w->at.clock < st->w->clock;
+
+		if (comes && !st->w->near--) {
+			walker_run(s, st->w, st->block);
+			break;
+		}
+		if (comes || st->w->left) {
 			if (!step(st))
 				return;
 			continue;

@@ -11,7 +11,9 @@ enum by { BY_NOBODY, BY_LOG, BY_CALL, BY_FAULT };
 struct walker {				/* a thread, by its recorded number */
 	struct pm_position at;		/* as of when it stood last, or began */
 	uint64_t base;			/* where its clock began */
-	uint64_t left;			/* so many instructions to go, from the safepoint on */
+	uint64_t clock;			/* it goes to this safepoint, or is behind it, and then */
+	uint64_t left;			/* ... so many instructions */
+	unsigned near;			/* so many may be executed one by one on the way there */
 	enum by by;			/* the runtime does something, and it stops at once; */
 	uint64_t pc;			/* ... of that instruction */
 	bool opening;			/* it asks again, and gets `then` */
@@ -34,5 +36,9 @@ struct walker *walker_of(struct stopper *k, uint32_t tid);
 uint64_t walker_clock(struct session *s, const struct walker *w, uint32_t block);
 /* To where is it to go from w->at? False: nowhere, or for now to a safepoint, or the beginning. */
 bool walker_aim(struct session *s, struct walker *w, uint32_t block, bool begins);
+/* The safepoint is too far to go there one by one. */
+void walker_run(struct session *s, struct walker *w, uint32_t block);
+/* It has executed an instruction. */
+void walker_step(struct walker *w);
 
 #endif

@@ -34,6 +34,10 @@ const char *stops_error(const struct session *s)
 	return s->stops && *s->stops->error ? s->stops->error : NULL;
 }
 
+/* To let it run at full speed takes as long as to execute some ten instructions one by one. */
+#define NEAR 4				/* safepoints: it is not tried with more */
+#define NEAR_INSNS 100
+
 /* ---- threads and their clocks ---------------------------------------------------------------- */
 struct walker *walker_of(struct stopper *k, uint32_t tid)
 {
@@ -68,10 +72,23 @@ bool walker_aim(struct session *s, struct walker *w, uint32_t block, bool begins
 	if (to.clock < w->at.clock || (to.clock == w->at.clock && to.insns < w->at.insns) ||
 	    (!begins && !pm_position_compare(&to, &w->at)))
 		return false;
+	w->clock = to.clock;
 	w->left = to.clock == w->at.clock ? to.insns - w->at.insns : to.insns;
-	if (begins || to.clock > w->at.clock)
-		b->stop_at = 1 + to.clock - w->base;
+	w->near = NEAR_INSNS;
+	if (begins || to.clock - w->at.clock > NEAR)
+		walker_run(s, w, block);
 	return !b->stop_at;
+}
+
+void walker_run(struct session *s, struct walker *w, uint32_t block)
+{
+	session_block(s, block)->stop_at = 1 + w->clock - w->base;
+}
+
+void walker_step(struct walker *w)
+{
+	w->left -= w->at.clock >= w->clock;
+	w->at.insns++;
 }
 
 void stops_thread(struct session *s, struct proc *p, struct thread *t)
@@ -87,7 +104,7 @@ void stops_thread(struct session *s, struct proc *p, struct thread *t)
 		return;
 	}
 	w->by = BY_LOG;			/* it has executed this program, while it was stepped */
-	w->left--;
+	w->left -= w->left > 0;
 	session_block(s, t->block)->stop_next = 1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* steps.c - a sink that writes a trace as tests/oracle/singlestep.c does with -s and -d
  *
- *	pugmark run --exec --sink steps.so:PREFIX ...
+ *	pugmark run --exec --sink steps.so:PREFIX ...		v:PREFIX: as with -v, too
  *
  * PREFIX.s.P.T: addresses of instructions, u64; PREFIX.d.P.T: lines "N PC KIND ADDRESS SIZE", N
  * instructions before it. P numbers process images, T a process's threads, both from 1 in the order
@@ -24,6 +24,7 @@ struct one {
 
 struct steps {
 	char prefix[200];
+	int values;
 	struct one one[STREAMS];
 	int image[STREAMS];		/* of each stream */
 };
@@ -32,7 +33,8 @@ static void *create(const char *config, struct pm_err *err)
 {
 	struct steps *s = calloc(1, sizeof *s);
 
-	snprintf(s->prefix, sizeof s->prefix, "%s", config);
+	s->values = !strncmp(config, "v:", 2);
+	snprintf(s->prefix, sizeof s->prefix, "%s", config + 2 * s->values);
 	return s;
 }
 
@@ -82,12 +84,15 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			pc = ev->id == PM_NONE ? o->pc : pm_insn_at(b, ev->id)->pc;
 			/* of an instruction that did not complete: behind, not of, the last that
 			 * did */
-			fprintf(o->refs, "%" PRIu64 " %" PRIx64 " %c %" PRIx64 " %u\n",
+			fprintf(o->refs, "%" PRIu64 " %" PRIx64 " %c %" PRIx64 " %u",
 				o->n - (pc == o->pc), pc,
 				ev->kind == PM_EV_READ	  ? 'r'
 				: ev->kind == PM_EV_WRITE ? 'w'
 							  : 'm',
 				ev->addr, ev->size);
+			if (s->values)
+				fprintf(o->refs, " %" PRIx64, ev->value);
+			fputc('\n', o->refs);
 			break;
 		}
 	}

@@ -1,0 +1,17 @@
+# Values of loads and stores are those that the single-stepper reads of the program itself.
+# timeout: 180
+$ "$TESTS/record/stepped_values" "$PROGRAMS/bare"
+> equal
+$ "$TESTS/record/stepped_values" "$PROGRAMS/moves_data"
+> equal
+# A part: what all of it has there. Threads, too: what one has stored the next one loads.
+$ pugmark record -q -o r.pugrec -- "$PROGRAMS/moves_data" >out; pugmark convert -q --values r.pugrec all.pug; pugmark convert -q --values --skip 1000 --length 500 r.pugrec part.pug; pugmark slice -q --from 1000 --count 500 all.pug cut.pug; for f in part cut; do pugmark dump $f.pug | grep -E '^0 (insn|read|write|modify|rep)' > $f; done; grep -c insn part; cmp part cut
+> 500
+$ pugmark info all.pug | grep -o 'data values'
+> data values
+$ pugmark convert --skip 5 r.pugrec x.pug
+! pugmark: --skip and --length are about --values; `pugmark slice` cuts (see `pugmark convert --help`)
+? 2
+$ pugmark convert --values part.pug x.pug
+! pugmark: part.pug:0x0: not a recording
+? 1
