@@ -23,6 +23,7 @@ int cmd_run(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_query(int argc, char **argv);
+int cmd_gdb(int argc, char **argv);
 int cmd_machine(int argc, char **argv);
 int cmd_citcat(int argc, char **argv);
 int cmd_instrument(int argc, char **argv);	/* also idt */

@@ -19,6 +19,7 @@ static const struct command table[] = {
 	{ "record", cmd_record, "run a program so that it can be run again, exactly" },
 	{ "replay", cmd_replay, "run a recording again, and report or trace it" },
 	{ "query", cmd_query, "ask a recording about any moment: values, calls, stores" },
+	{ "gdb", cmd_gdb, "let gdb look at a recording, forwards and back" },
 	{ "report", cmd_report, "make a page of a profile, trace or result, and open it" },
 	{ "annotate", cmd_annotate,
 	  "show a trace's code with what each instruction and line cost" },

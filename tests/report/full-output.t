@@ -13,7 +13,7 @@ $ D=$TESTS/data; F=$D/formats
 + record) says pugmark record --no-cache -o /dev/full -- true ;;
 + replay) pugmark record --no-cache -o r.pugrec -- true; says pugmark replay -q --no-cache --json - r.pugrec; says pugmark replay -q --no-cache --exec --dump r.pugrec ;;
 + query) pugmark record -q --no-cache -o r.pugrec -- ./b >/dev/null; says pugmark query --no-cache r.pugrec "value rip at @0"; says pugmark query --no-cache --json r.pugrec "value rip at @0" ;;
-+ instrument | idt | report | sql | machine | citcat | sweep) ;;	# what they write has tests of its own
++ gdb | instrument | idt | report | sql | machine | citcat | sweep) ;;	# what they write has tests of its own
 + idt2kt) says pugmark idt2kt -o - b ;;
 + vcount | vtrace | idtinfo) says pugmark $c b ;;
 + rtrace) says pugmark rtrace c ;;

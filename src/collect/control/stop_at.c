@@ -51,13 +51,13 @@ static void fail(struct session *s, const char *what)
 }
 
 /* ---- held ------------------------------------------------------------------------------------ */
-static void from_ctx(struct standing *st)
+/* The program's registers, as the block of its thread has them; segments are those of @like. */
+static void regs_of(const struct rt_block *b, const struct user_regs_struct *like,
+		    struct user_regs_struct *r)
 {
-	const struct rt_block *b = session_block(st->s, st->block);
 	const uint64_t *g = b->ctx.gpr;
-	struct user_regs_struct *r = &st->regs;
 
-	*r = st->own;
+	*r = *like;
 	r->rax = g[0], r->rcx = g[1], r->rdx = g[2], r->rbx = g[3];
 	r->rsp = g[4], r->rbp = g[5], r->rsi = g[6], r->rdi = g[7];
 	r->r8 = g[8], r->r9 = g[9], r->r10 = g[10], r->r11 = g[11];
@@ -107,7 +107,7 @@ static bool take_hold(struct standing *st)
 	}
 	st->pass = places.pass_insn;
 	st->held = true;
-	from_ctx(st);
+	regs_of(session_block(st->s, st->block), &st->own, &st->regs);
 	return true;
 }
 
@@ -358,9 +358,27 @@ bool stopped_read(struct standing *st, void *to, uint64_t at, size_t n)
 	return got == (ssize_t)n;
 }
 
-int stopped_pid(const struct standing *st)
+size_t stopped_threads(const struct standing *st, uint32_t *tid, size_t n)
 {
-	return (int)st->p->pid;
+	size_t k = 0;
+
+	for (size_t i = 0; i < st->p->nthread && k < n; i++)
+		if (st->p->thread[i].live && st->p->thread[i].tid)
+			tid[k++] = thread_name(st->p, &st->p->thread[i]);
+	return k;
+}
+
+bool stopped_others_regs(struct standing *st, uint32_t tid, struct user_regs_struct *to)
+{
+	for (size_t i = 0; i < st->p->nthread; i++) {
+		const struct thread *t = &st->p->thread[i];
+
+		if (!t->live || !t->tid || thread_name(st->p, t) != tid)
+			continue;
+		regs_of(session_block(st->s, t->block), &st->regs, to);
+		return true;
+	}
+	return false;
 }
 
 bool stops_takes(struct session *s, uint32_t i)

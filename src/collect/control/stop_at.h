@@ -43,8 +43,11 @@ void stopped_regs(struct standing *st, struct user_regs_struct *to);
 size_t stopped_vectors(struct standing *st, void *to, size_t n);
 /* Memory of its process; false: not all of that is mapped. */
 bool stopped_read(struct standing *st, void *to, uint64_t at, size_t n);
-/* What /proc calls the thread's process, as long as it stands. */
-int stopped_pid(const struct standing *st);
+/* Threads of its process that have begun and not ended, by number, at most @n: how many. */
+size_t stopped_threads(const struct standing *st, uint32_t *tid, size_t n);
+/* Of one of these that waits for its turn: where it goes on, without the base of fs. False: there
+ * is no such thread. */
+bool stopped_others_regs(struct standing *st, uint32_t tid, struct user_regs_struct *to);
 
 /* ---- for the session ------------------------------------------------------------------------- */
 struct session;

@@ -7,115 +7,23 @@
  * tested between instructions, so the guest's memory and caches stay what they are. */
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/gdb_packet.h"
 #include "collect/machine/machine.h"
 
-#define PACKET	8192
 #define BREAKS	64
 
 struct gdb {
 	struct machine *m;
-	int fd;
-	char in[PACKET], out[PACKET * 2];
-	uint8_t raw[4096];
-	size_t nraw, at;
+	struct gdb_link link;
+	char out[GDB_REPLY];
 	uint64_t brk[BREAKS];
 	unsigned nbrk;
-	bool gone, no_ack;
 };
-
-static int byte(struct gdb *g)
-{
-	if (g->at == g->nraw) {
-		ssize_t n;
-
-		do
-			n = read(g->fd, g->raw, sizeof g->raw);
-		while (n < 0 && errno == EINTR && !(g->m->interrupted && *g->m->interrupted));
-		if (n <= 0) {
-			g->gone = true;
-			return -1;
-		}
-		g->nraw = (size_t)n;
-		g->at = 0;
-	}
-	return g->raw[g->at++];
-}
-
-static void put_all(struct gdb *g, const char *s, size_t n)
-{
-	while (n) {
-		ssize_t k = send(g->fd, s, n, MSG_NOSIGNAL);
-
-		if (k <= 0) {
-			g->gone = true;
-			return;
-		}
-		s += k;
-		n -= (size_t)k;
-	}
-}
-
-static void reply(struct gdb *g, const char *s)
-{
-	static char buf[PACKET * 2 + 8];
-	size_t n = strlen(s);
-	uint8_t sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		sum += (uint8_t)s[i];
-	n = (size_t)snprintf(buf, sizeof buf, "$%s#%02x", s, sum);
-	put_all(g, buf, n < sizeof buf ? n : sizeof buf - 1);
-}
-
-/* The next packet into g->in; ^C arrives as "\003". False when the debugger is gone. */
-static bool packet(struct gdb *g)
-{
-	for (;;) {
-		int c = byte(g);
-		size_t n = 0;
-
-		if (c < 0)
-			return false;
-		if (c == 3) {
-			strcpy(g->in, "\003");
-			return true;
-		}
-		if (c != '$')
-			continue;
-		while ((c = byte(g)) >= 0 && c != '#')
-			if (n < PACKET - 1)
-				g->in[n++] = (char)c;
-		if (byte(g) < 0 || byte(g) < 0)
-			return false;
-		g->in[n] = 0;
-		if (!g->no_ack)
-			put_all(g, "+", 1);
-		return true;
-	}
-}
-
-static void hex(char *to, const uint8_t *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		sprintf(to + 2 * i, "%02x", p[i]);
-	to[2 * n] = 0;
-}
-
-static size_t unhex(uint8_t *to, const char *s, size_t max)
-{
-	size_t n = 0;
-	unsigned v;
-
-	while (n < max && sscanf(s + 2 * n, "%2x", &v) == 1 && s[2 * n + 1])
-		to[n++] = (uint8_t)v;
-	return n;
-}
 
 static uint64_t *reg_place(struct cpu *c, unsigned n)
 {
@@ -148,7 +56,7 @@ static void reg_hex(struct gdb *g, unsigned n, char *to)
 		v = 0x500;
 	for (unsigned i = 0; i < 8; i++)
 		b[c->cfg.big_endian ? 7 - i : i] = (uint8_t)(v >> 8 * i);
-	hex(to, b, 8);
+	gdb_hex(to, b, 8);
 }
 
 static void reg_set(struct gdb *g, unsigned n, const char *s)
@@ -156,7 +64,7 @@ static void reg_set(struct gdb *g, unsigned n, const char *s)
 	struct cpu *c = g->m->cpu;
 	uint64_t *p = reg_place(c, n), v = 0;
 	uint8_t b[8];
-	size_t k = unhex(b, s, 8);
+	size_t k = gdb_unhex(b, s, 8);
 
 	if (k != 8)
 		return;
@@ -197,13 +105,6 @@ static bool at_break(const struct gdb *g)
 	return false;
 }
 
-static bool debugger_calls(struct gdb *g)
-{
-	struct pollfd p = { .fd = g->fd, .events = POLLIN };
-
-	return g->at < g->nraw || poll(&p, 1, 0) > 0;
-}
-
 /* Run until a breakpoint, the end, or word from the debugger. */
 static void go(struct gdb *g, bool step)
 {
@@ -213,28 +114,28 @@ static void go(struct gdb *g, bool step)
 	for (;;) {
 		machine_step(m, step || g->nbrk ? 1 : 100000);
 		if (m->stop != RUNNING) {
-			reply(g, m->stop == RESET ? "W01" : "W00");
-			g->gone = true;
+			gdb_reply(&g->link, m->stop == RESET ? "W01" : "W00");
+			g->link.gone = true;
 			return;
 		}
 		if (step || at_break(g))
 			break;
-		if (!(++n & (g->nbrk ? 0xffff : 15)) && debugger_calls(g)) {
-			packet(g);
+		if (!(++n & (g->nbrk ? 0xffff : 15)) && gdb_calls(&g->link)) {
+			gdb_receive(&g->link);
 			break;
 		}
 		if (m->interrupted && *m->interrupted)
 			break;
 	}
-	reply(g, "S05");
+	gdb_reply(&g->link, "S05");
 }
 
 static void read_memory(struct gdb *g, const char *p)
 {
 	unsigned long long a, n;
 
-	if (sscanf(p, "m%llx,%llx", &a, &n) != 2 || n > PACKET / 2) {
-		reply(g, "E01");
+	if (sscanf(p, "m%llx,%llx", &a, &n) != 2 || n > GDB_PACKET / 2) {
+		gdb_reply(&g->link, "E01");
 		return;
 	}
 	*g->out = 0;
@@ -243,30 +144,30 @@ static void read_memory(struct gdb *g, const char *p)
 
 		if (!b)
 			break;
-		hex(g->out + 2 * i, b, 1);
+		gdb_hex(g->out + 2 * i, b, 1);
 	}
-	reply(g, n && !*g->out ? "E14" : g->out);
+	gdb_reply(&g->link, n && !*g->out ? "E14" : g->out);
 }
 
 static void write_memory(struct gdb *g, const char *p)
 {
 	unsigned long long a, n;
 
-	if (sscanf(p, "M%llx,%llx:", &a, &n) != 2 || n > PACKET / 2 || !strchr(p, ':')) {
-		reply(g, "E01");
+	if (sscanf(p, "M%llx,%llx:", &a, &n) != 2 || n > GDB_PACKET / 2 || !strchr(p, ':')) {
+		gdb_reply(&g->link, "E01");
 		return;
 	}
 	p = strchr(p, ':') + 1;
 	for (unsigned long long i = 0; i < n; i++) {
 		uint8_t v, *b = mem_byte(g, a + i);
 
-		if (!b || unhex(&v, p + 2 * i, 1) != 1) {
-			reply(g, "E14");
+		if (!b || gdb_unhex(&v, p + 2 * i, 1) != 1) {
+			gdb_reply(&g->link, "E14");
 			return;
 		}
 		*b = v;
 	}
-	reply(g, "OK");
+	gdb_reply(&g->link, "OK");
 }
 
 /* Z sets a breakpoint, z takes it away. */
@@ -276,7 +177,7 @@ static void breakpoint(struct gdb *g, const char *p)
 	unsigned r, kind;
 
 	if (sscanf(p + 1, "%u,%llx,%x", &kind, &a, &r) != 3 || kind > 1) {
-		reply(g, "");
+		gdb_reply(&g->link, "");
 		return;
 	}
 	for (unsigned i = 0; i < g->nbrk; i++)
@@ -284,12 +185,12 @@ static void breakpoint(struct gdb *g, const char *p)
 			g->brk[i--] = g->brk[--g->nbrk];
 	if (*p == 'Z') {
 		if (g->nbrk == BREAKS) {
-			reply(g, "E0c");
+			gdb_reply(&g->link, "E0c");
 			return;
 		}
 		g->brk[g->nbrk++] = a;
 	}
-	reply(g, "OK");
+	gdb_reply(&g->link, "OK");
 }
 
 /* Without a description gdb has names of its own for registers, "sr" for Status. */
@@ -323,16 +224,8 @@ static size_t describe(char *to, size_t size)
 static void describe_part(struct gdb *g, const char *p)
 {
 	static char xml[8192];
-	size_t n = describe(xml, sizeof xml), most = PACKET - 2;
-	unsigned long off, len;
 
-	if (sscanf(p, "%lx,%lx", &off, &len) != 2 || off > n) {
-		reply(g, "E01");
-		return;
-	}
-	len = len < most ? len : most;
-	snprintf(g->out, sizeof g->out, "%c%.*s", n - off > len ? 'm' : 'l', (int)len, xml + off);
-	reply(g, g->out);
+	gdb_reply_part(&g->link, p, xml, describe(xml, sizeof xml));
 }
 
 static void query(struct gdb *g, const char *p)
@@ -340,54 +233,54 @@ static void query(struct gdb *g, const char *p)
 	static const char features[] = "qXfer:features:read:target.xml:";
 
 	if (!strncmp(p, "qSupported", 10)) {
-		reply(g, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+");
+		gdb_reply(&g->link, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+");
 	} else if (!strncmp(p, features, strlen(features))) {
 		describe_part(g, p + strlen(features));
 	} else if (!strcmp(p, "qAttached")) {
-		reply(g, "1");
+		gdb_reply(&g->link, "1");
 	} else if (!strcmp(p, "qC")) {
-		reply(g, "QC1");
+		gdb_reply(&g->link, "QC1");
 	} else if (!strcmp(p, "qfThreadInfo")) {
-		reply(g, "m1");
+		gdb_reply(&g->link, "m1");
 	} else if (!strcmp(p, "qsThreadInfo")) {
-		reply(g, "l");
+		gdb_reply(&g->link, "l");
 	} else {
-		reply(g, "");
+		gdb_reply(&g->link, "");
 	}
 }
 
 static void serve(struct gdb *g)
 {
 	unsigned r;
-	char *p = g->in;
+	char *p = g->link.packet;
 
 	switch (*p) {
-	case '?': reply(g, "S05"); return;
+	case '?': gdb_reply(&g->link, "S05"); return;
 	case 'g':
 		for (unsigned i = 0; i < 72; i++)
 			reg_hex(g, i, g->out + 16 * i);
-		reply(g, g->out);
+		gdb_reply(&g->link, g->out);
 		return;
 	case 'G':
 		for (unsigned i = 0; i < 72 && strlen(p + 1) >= 16 * (i + 1); i++)
 			reg_set(g, i, p + 1 + 16 * i);
-		reply(g, "OK");
+		gdb_reply(&g->link, "OK");
 		return;
 	case 'p':
 		if (sscanf(p, "p%x", &r) != 1 || r > 71) {
-			reply(g, "E01");
+			gdb_reply(&g->link, "E01");
 			return;
 		}
 		reg_hex(g, r, g->out);
-		reply(g, g->out);
+		gdb_reply(&g->link, g->out);
 		return;
 	case 'P':
 		if (sscanf(p, "P%x=", &r) != 1 || r > 71 || !strchr(p, '=')) {
-			reply(g, "E01");
+			gdb_reply(&g->link, "E01");
 			return;
 		}
 		reg_set(g, r, strchr(p, '=') + 1);
-		reply(g, "OK");
+		gdb_reply(&g->link, "OK");
 		return;
 	case 'm':
 		read_memory(g, p);
@@ -400,22 +293,22 @@ static void serve(struct gdb *g)
 	case 'Z': case 'z':
 		breakpoint(g, p);
 		return;
-	case 'H': reply(g, "OK"); return;
-	case 'T': reply(g, "OK"); return;
-	case 'D': reply(g, "OK"); g->gone = true; return;
-	case 'k': g->gone = true; return;
+	case 'H': gdb_reply(&g->link, "OK"); return;
+	case 'T': gdb_reply(&g->link, "OK"); return;
+	case 'D': gdb_reply(&g->link, "OK"); g->link.gone = true; return;
+	case 'k': g->link.gone = true; return;
 	case 'q':
 		query(g, p);
 		return;
 	case 'Q':
 		if (!strcmp(p, "QStartNoAckMode")) {
-			reply(g, "OK");
-			g->no_ack = true;
+			gdb_reply(&g->link, "OK");
+			g->link.no_ack = true;
 			return;
 		}
 		/* fall through */
 	default:
-		reply(g, "");
+		gdb_reply(&g->link, "");
 	}
 }
 
@@ -437,21 +330,22 @@ enum pm_status machine_gdb(struct machine *m, unsigned port, void (*waiting)(uns
 	}
 	g = pm_alloc(sizeof *g);
 	g->m = m;
+	g->link.interrupted = m->interrupted;
 	if (!getsockname(s, (struct sockaddr *)&a, &alen))
 		port = ntohs(a.sin_port);
 	waiting(port);
 	do
-		g->fd = accept(s, NULL, NULL);
-	while (g->fd < 0 && errno == EINTR && !(m->interrupted && *m->interrupted));
+		g->link.in = g->link.out = accept(s, NULL, NULL);
+	while (g->link.in < 0 && errno == EINTR && !(m->interrupted && *m->interrupted));
 	close(s);
-	if (g->fd < 0) {
+	if (g->link.in < 0) {
 		free(g);
 		return pm_fail_errno(err, "nobody came");
 	}
-	while (!g->gone && packet(g))
-		if (strcmp(g->in, "\003"))
+	while (!g->link.gone && gdb_receive(&g->link))
+		if (strcmp(g->link.packet, "\003"))
 			serve(g);
-	close(g->fd);
+	close(g->link.in);
 	free(g);
 	return PM_OK;
 }

@@ -27,11 +27,21 @@ struct spots {
 	struct elf_of *object;
 	size_t nobject, cap_object;
 	struct pm_map pid;		/* of each thread */
+	struct pm_position *last;	/* ... where it is at its end */
+	size_t nlast, cap_last;
 	bool found;			/* of calls: some object has the function */
 };
 
+struct spot_range { uint64_t lo, hi; };
+struct spots_wanted {
+	const char *function;		/* calls of it; "": none */
+	const uint64_t *pc;		/* executions of these instructions */
+	size_t npc;
+	const struct spot_range *range;	/* stores there */
+	size_t nrange;
+};
 /* spots.c: a replay's trace has them. PM_ERR: it ended early; those up to there are in @to. */
-enum pm_status spots_find(const char *recording, const struct query *q,
+enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 			  const struct pm_run_opts *o, struct spots *to, struct pm_err *err);
 /* Function around @pc of @s, and its source line; only what is known. */
 void spots_name(struct spots *s, const struct spot *at, struct query_answer *a);

@@ -44,6 +44,9 @@ static const struct place_of general[] = {
 	{ "r8d", REG(r8), 4 },	{ "r9d", REG(r9), 4 },	{ "r10d", REG(r10), 4 },
 	{ "r11d", REG(r11), 4 }, { "r12d", REG(r12), 4 }, { "r13d", REG(r13), 4 },
 	{ "r14d", REG(r14), 4 }, { "r15d", REG(r15), 4 },
+	{ "cs", REG(cs), 4 },	{ "ss", REG(ss), 4 },	{ "ds", REG(ds), 4 },
+	{ "es", REG(es), 4 },	{ "fs", REG(fs), 4 },	{ "gs", REG(gs), 4 },
+	{ "orig_rax", REG(orig_rax), 8 },
 };
 #define ALL 18
 
@@ -142,6 +145,15 @@ static void from_general(const struct user_regs_struct *r, const struct place_of
 {
 	*to = (struct query_register){ .name = p->name, .n = p->n };
 	memcpy(to->value, (const uint8_t *)r + p->at, p->n);
+}
+
+bool query_general(const struct user_regs_struct *r, const char *name, struct query_register *to)
+{
+	const struct place_of *p = among(general, NR(general), name);
+
+	if (p)
+		from_general(r, p, to);
+	return p;
 }
 
 size_t query_registers(struct standing *st, const char *name, struct query_register *to)

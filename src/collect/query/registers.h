@@ -15,4 +15,7 @@ bool query_is_register(const char *name);
 /* Into @to, QUERY_REGISTERS; how many; 0: it cannot be read, or this processor has no such one. */
 size_t query_registers(struct standing *st, const char *name, struct query_register *to);
 
+/* One that is in @r. False: it is not. */
+bool query_general(const struct user_regs_struct *r, const char *name, struct query_register *to);
+
 #endif

@@ -18,7 +18,9 @@ struct kernel_store {			/* of a system call that has written there */
 };
 
 struct spot_finder {
-	const struct query *q;
+	const char *function;		/* calls of it are wanted; "": of none by name */
+	const struct spot_range *range;	/* stores there are */
+	size_t nrange;
 	struct spots *to;
 	struct pm_positions *positions;
 	uint64_t *entry;		/* where functions begin that are meant */
@@ -39,6 +41,14 @@ static int by_pc(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
+static bool is_in_range(const struct spot_finder *f, uint64_t lo, uint64_t hi)
+{
+	for (size_t i = 0; i < f->nrange; i++)
+		if (lo < f->range[i].hi && f->range[i].lo < hi)
+			return true;
+	return false;
+}
+
 static void read_log(struct spot_finder *f, struct rec_reader *r, uint32_t stream, uint8_t *buf)
 {
 	struct rt_event e;
@@ -49,7 +59,7 @@ static void read_log(struct spot_finder *f, struct rec_reader *r, uint32_t strea
 		for (size_t at = 0; at < n; at += e.size) {
 			memcpy(&e, buf + at, sizeof e);
 			if (e.type == RT_E_DATA)
-				written |= e.a[0] < f->q->hi && f->q->lo < e.a[0] + e.a[1];
+				written |= is_in_range(f, e.a[0], e.a[0] + e.a[1]);
 			if (e.type != RT_E_CALL)
 				continue;
 			if (written) {
@@ -92,9 +102,9 @@ static void find_function(struct spot_finder *f, const struct elf_of *o)
 	uint64_t *at;
 	size_t n;
 
-	if (!o->elf || !*f->q->name)
+	if (!o->elf || !*f->function)
 		return;
-	n = pm_elf_find(o->elf, f->q->name, &at);
+	n = pm_elf_find(o->elf, f->function, &at);
 	for (size_t i = 0; i < n; i++) {
 		pm_grow(f->entry, f->nentry, f->cap_entry);
 		f->entry[f->nentry++] = at[i] + o->base;
@@ -148,11 +158,12 @@ static struct spot *spot_of(struct spot_finder *f, const struct pm_batch *b,
 	return add(s, b, &at, t->pc);
 }
 
-static void store(struct spot_finder *f, const struct pm_batch *b,
-		  const struct pm_position_thread *t, const struct pm_event *ev)
+static void store_in(struct spot_finder *f, const struct pm_batch *b,
+		     const struct pm_position_thread *t, const struct pm_event *ev,
+		     const struct spot_range *r)
 {
-	const uint64_t lo = ev->addr > f->q->lo ? ev->addr : f->q->lo;
-	const uint64_t end = ev->addr + ev->size, hi = end < f->q->hi ? end : f->q->hi;
+	const uint64_t lo = ev->addr > r->lo ? ev->addr : r->lo;
+	const uint64_t end = ev->addr + ev->size, hi = end < r->hi ? end : r->hi;
 	struct spot *s;
 
 	if (lo >= hi)
@@ -165,6 +176,13 @@ static void store(struct spot_finder *f, const struct pm_batch *b,
 	s->lo = lo < s->lo ? lo : s->lo;
 	s->hi = hi > s->hi ? hi : s->hi;
 	s->object = object_of(b, ev);
+}
+
+static void store(struct spot_finder *f, const struct pm_batch *b,
+		  const struct pm_position_thread *t, const struct pm_event *ev)
+{
+	for (size_t i = 0; i < f->nrange; i++)
+		store_in(f, b, t, ev, &f->range[i]);
 }
 
 static void call(struct spot_finder *f, const struct pm_batch *b,
@@ -185,16 +203,24 @@ static void system_call(struct spot_finder *f, const struct pm_batch *b,
 	if (!kernel_stores(f, t, ev->value))
 		return;
 	s = spot_of(f, b, t);
-	s->lo = f->q->lo;
-	s->hi = f->q->hi;
+	s->lo = f->range[0].lo;
+	s->hi = f->range[0].hi;
 	s->call = 1 + (uint32_t)ev->value;
+}
+
+static struct pm_position *last_of(struct spots *s, uint32_t tid)
+{
+	for (size_t i = 0; i < s->nlast; i++)
+		if (s->last[i].tid == tid)
+			return &s->last[i];
+	pm_grow(s->last, s->nlast, s->cap_last);
+	return &s->last[s->nlast++];
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct spot_finder *f = self;
 	struct pm_position_thread *t = pm_position_thread(f->positions, b->stream);
-	const bool calls = f->q->kind == QUERY_CALLS;
 
 	(void)err;
 	*pm_map_put(&f->to->pid, b->stream->tid, NULL) = b->stream->pid;
@@ -202,23 +228,21 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
 		switch (ev->kind) {
 		case PM_EV_INSN:
-			if (calls)
-				call(f, b, t, ev);
+			call(f, b, t, ev);
 			break;
 		case PM_EV_WRITE:
 		case PM_EV_MODIFY:
-			if (!calls)
-				store(f, b, t, ev);
+			store(f, b, t, ev);
 			break;
 		case PM_EV_SYSCALL:
-			if (!calls)
-				system_call(f, b, t, ev);
+			system_call(f, b, t, ev);
 			break;
 		default:
 			break;
 		}
 		pm_position_pass(f->positions, t, b, ev);
 	}
+	*last_of(f->to, t->at.tid) = t->at;
 	return PM_OK;
 }
 
@@ -241,7 +265,7 @@ static const struct pm_sink_ops stores_ops = {
 static enum pm_status replay(struct spot_finder *f, const char *recording,
 			     const struct pm_run_opts *o, struct pm_err *err)
 {
-	const bool calls = f->q->kind == QUERY_CALLS;
+	const bool calls = !f->nrange;
 	struct pm_run_opts run = *o;
 	struct pm_pipeline *p = pm_pipeline_new();
 	struct pm_counts *counts = NULL;
@@ -268,19 +292,20 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 	return st;
 }
 
-enum pm_status spots_find(const char *recording, const struct query *q,
+enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 			  const struct pm_run_opts *o, struct spots *to, struct pm_err *err)
 {
-	struct spot_finder f = { .q = q, .to = to, .positions = pm_positions_new() };
+	struct spot_finder f = { .function = w->function, .range = w->range,
+				 .nrange = w->nrange, .to = to,
+				 .positions = pm_positions_new() };
 	enum pm_status st = PM_OK;
 
-	*to = (struct spots){ 0 };
-	if (q->kind == QUERY_CALLS && !*q->name) {
+	*to = (struct spots){ .found = w->npc };
+	for (size_t i = 0; i < w->npc; i++) {
 		pm_grow(f.entry, f.nentry, f.cap_entry);
-		f.entry[f.nentry++] = q->pc;
-		to->found = true;
+		f.entry[f.nentry++] = w->pc[i];
 	}
-	if (q->kind != QUERY_CALLS)
+	if (w->nrange)
 		st = read_logs(&f, recording, err);
 	if (st == PM_OK)
 		st = replay(&f, recording, o, err);
@@ -313,5 +338,6 @@ void spots_release(struct spots *s)
 	}
 	free(s->object);
 	free(s->v);
+	free(s->last);
 	pm_map_release(&s->pid);
 }

@@ -345,6 +345,18 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 	return st;
 }
 
+static enum pm_status find(const char *recording, const struct query *q,
+			   const struct pm_run_opts *o, struct spots *s, struct pm_err *err)
+{
+	const struct spot_range range = { q->lo, q->hi };
+	const bool calls = q->kind == QUERY_CALLS;
+	const struct spots_wanted w = { .function = calls ? q->name : "", .pc = &q->pc,
+					.npc = calls && !*q->name, .range = &range,
+					.nrange = !calls };
+
+	return spots_find(recording, &w, o, s, err);
+}
+
 enum pm_status query_ask(const char *recording, const struct query *q, const struct pm_run_opts *o,
 			 const struct query_asker *who, struct pm_err *err)
 {
@@ -360,7 +372,7 @@ enum pm_status query_ask(const char *recording, const struct query *q, const str
 		own.at.tid = rec_start_of(r, 0)->pid;
 	rec_close(r);
 	if (q->kind != QUERY_VALUE && q->kind != QUERY_MEMORY)
-		st = spots_find(recording, &own, o, &s, &early);
+		st = find(recording, &own, o, &s, &early);
 	if (st == PM_OK && q->kind == QUERY_CALLS && !s.found)
 		st = pm_fail_request(&early, "no code that was executed has a function '%s'",
 				     q->name);

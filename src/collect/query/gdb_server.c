@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/* gdb_server.c - gdb's remote protocol, for recordings
+ *
+ * A journey (travel.h) ends where the program stands; then packets are answered until one says
+ * where to go. Breakpoints and watched ranges are found in the trace of a replay, once for each set
+ * of them. */
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/query/gdb_server.h"
+#include "collect/query/gdb_target.h"
+#include "collect/query/query_work.h"
+#include "collect/query/travel.h"
+#include "collect/record/recording.h"
+
+#define BREAKS 64u
+#define THREADS 512u
+
+enum gdb_command { STEP = 's', GO_ON = 'c', BACK_STEP = 'S', BACK = 'C', OVER = 'k' };
+
+struct gdb_server {
+	struct gdb_link *link;
+	struct journey j;
+	struct pm_err *err;
+	uint64_t pc[BREAKS];
+	size_t npc;
+	struct spot_range range[BREAKS];
+	size_t nrange;
+	struct spots spots;		/* of these; `known` */
+	bool known;
+	struct pm_position at;
+	struct pm_position begin;
+	uint64_t stack;			/* where the program begins with it */
+	char program[4096];
+	enum gdb_command command;
+	uint32_t general;		/* thread whose registers are wanted */
+	const struct spot_mark *mark;	/* of the journey; NULL: it has none */
+	char why[96];			/* of the stop: "watch:404040;" */
+	bool told;			/* that it has stopped */
+	char out[GDB_REPLY];
+};
+
+/* ---- what it is told ------------------------------------------------------------------------- */
+static void tell_stop(struct gdb_server *s)
+{
+	snprintf(s->out, sizeof s->out, "T05%sthread:%x;", s->why, s->at.tid);
+	gdb_reply(s->link, s->out);
+}
+
+static void read_registers(struct gdb_server *s, struct standing *st)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < gdb_target_registers(); i++)
+		n += gdb_target_get(st, s->general, i, s->out + n);
+	gdb_reply(s->link, s->out);
+}
+
+static void read_register(struct gdb_server *s, struct standing *st, const char *p)
+{
+	unsigned i;
+
+	if (sscanf(p, "p%x", &i) != 1 || i >= gdb_target_registers()) {
+		gdb_reply(s->link, "E01");
+		return;
+	}
+	gdb_target_get(st, s->general, i, s->out);
+	gdb_reply(s->link, s->out);
+}
+
+static void read_memory(struct gdb_server *s, struct standing *st, const char *p)
+{
+	unsigned long long at, n;
+	uint8_t bytes[GDB_PACKET / 2];
+	size_t got = 0;
+
+	if (sscanf(p, "m%llx,%llx", &at, &n) != 2 || n > sizeof bytes / 2) {
+		gdb_reply(s->link, "E01");
+		return;
+	}
+	if (stopped_read(st, bytes, at, (size_t)n))
+		got = (size_t)n;
+	while (got < n && stopped_read(st, bytes + got, at + got, 1))
+		got++;
+	gdb_hex(s->out, bytes, got);
+	gdb_reply(s->link, n && !got ? "E14" : s->out);
+}
+
+/* The vector behind the environment, on the stack with which the program began. */
+static void read_auxv(struct gdb_server *s, struct standing *st, const char *p)
+{
+	uint64_t v[256], at = s->stack, word;
+	size_t n = 0;
+
+	at += 8;				/* argc */
+	for (unsigned zeros = 0; zeros < 2; at += 8) {
+		if (!stopped_read(st, &word, at, 8))
+			break;
+		zeros += !word;
+	}
+	while (n + 2 <= NR(v) && stopped_read(st, v + n, at + 8 * n, 16)) {
+		n += 2;
+		if (v[n - 2] == AT_NULL)
+			break;
+	}
+	gdb_reply_part(s->link, p, v, 8 * n);
+}
+
+static void list_threads(struct gdb_server *s, struct standing *st)
+{
+	uint32_t tid[THREADS];
+	const size_t n = stopped_threads(st, tid, THREADS);
+	size_t at = (size_t)snprintf(s->out, sizeof s->out, "m");
+
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(s->out + at, sizeof s->out - at, i ? ",%x" : "%x", tid[i]);
+	gdb_reply(s->link, s->out);
+}
+
+static bool is_thread(const struct standing *st, uint32_t wanted)
+{
+	uint32_t tid[THREADS];
+	const size_t n = stopped_threads(st, tid, THREADS);
+
+	for (size_t i = 0; i < n; i++)
+		if (tid[i] == wanted)
+			return true;
+	return false;
+}
+
+/* "Hg12": registers of that thread. */
+static void choose_thread(struct gdb_server *s, const struct standing *st, const char *p)
+{
+	unsigned tid = 0;
+
+	if (p[1] == 'g' && p[2] != '-' && sscanf(p + 2, "%x", &tid) == 1) {
+		if (tid && !is_thread(st, tid)) {
+			gdb_reply(s->link, "E01");
+			return;
+		}
+		s->general = tid ? tid : s->at.tid;
+	}
+	gdb_reply(s->link, "OK");
+}
+
+/* Z sets, z takes away: a breakpoint (0, 1), or a range of which stores are watched (2). */
+static void set_point(struct gdb_server *s, const char *p)
+{
+	unsigned long long at, size;
+	unsigned kind;
+	bool ok = true;
+
+	if (sscanf(p + 1, "%u,%llx,%llx", &kind, &at, &size) != 3 || kind > 2) {
+		gdb_reply(s->link, "");
+		return;
+	}
+	for (size_t i = 0; kind < 2 && i < s->npc; i++)
+		if (s->pc[i] == at)
+			s->pc[i--] = s->pc[--s->npc];
+	for (size_t i = 0; kind == 2 && i < s->nrange; i++)
+		if (s->range[i].lo == at && s->range[i].hi == at + size)
+			s->range[i--] = s->range[--s->nrange];
+	if (*p == 'Z') {
+		ok = kind == 2 ? s->nrange < BREAKS : s->npc < BREAKS;
+		if (ok && kind == 2)
+			s->range[s->nrange++] = (struct spot_range){ at, at + size };
+		else if (ok)
+			s->pc[s->npc++] = at;
+	}
+	gdb_reply(s->link, ok ? "OK" : "E0c");
+}
+
+static void answer_query(struct gdb_server *s, struct standing *st, const char *p)
+{
+	static char xml[16384];
+	static const struct { const char *what; char kind; } objects[] = {
+		{ "qXfer:features:read:target.xml:", 'f' }, { "qXfer:auxv:read::", 'a' },
+		{ "qXfer:exec-file:read:", 'e' },
+	};
+
+	for (size_t i = 0; i < NR(objects); i++) {
+		const char *part = p + strlen(objects[i].what);
+
+		if (strncmp(p, objects[i].what, strlen(objects[i].what)))
+			continue;
+		if (objects[i].kind == 'f')
+			gdb_reply_part(s->link, part, xml, gdb_target_describe(xml, sizeof xml));
+		else if (objects[i].kind == 'a')
+			read_auxv(s, st, part);
+		else
+			gdb_reply_part(s->link, strchr(part, ':') ? strchr(part, ':') + 1 : part,
+				       s->program, strlen(s->program));
+		return;
+	}
+	if (!strncmp(p, "qSupported", 10)) {
+		gdb_reply(s->link, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+;"
+			  "qXfer:auxv:read+;qXfer:exec-file:read+;ReverseStep+;"
+			  "ReverseContinue+;swbreak+;hwbreak+");
+	} else if (!strcmp(p, "qAttached")) {
+		gdb_reply(s->link, "1");
+	} else if (!strcmp(p, "qC")) {
+		snprintf(s->out, sizeof s->out, "QC%x", s->at.tid);
+		gdb_reply(s->link, s->out);
+	} else if (!strcmp(p, "qfThreadInfo")) {
+		list_threads(s, st);
+	} else if (!strcmp(p, "qsThreadInfo")) {
+		gdb_reply(s->link, "l");
+	} else {
+		gdb_reply(s->link, "");
+	}
+}
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+/* True: it has said where to go. */
+static bool obey(struct gdb_server *s, struct standing *st, const char *p)
+{
+	unsigned tid;
+
+	switch (*p) {
+	case 3:					/* it stands already */
+		return false;
+	case 's':
+	case 'c':
+		s->command = *p == 's' ? STEP : GO_ON;
+		return true;
+	case 'b':
+		s->command = p[1] == 's' ? BACK_STEP : BACK;
+		return true;
+	case 'k':
+		s->command = OVER;
+		return true;
+	case 'D':
+		gdb_reply(s->link, "OK");
+		s->command = OVER;
+		return true;
+	case '?': tell_stop(s); break;
+	case 'g': read_registers(s, st); break;
+	case 'p': read_register(s, st, p); break;
+	case 'm': read_memory(s, st, p); break;
+	case 'H': choose_thread(s, st, p); break;
+	case 'Z':
+	case 'z':
+		set_point(s, p);
+		s->known = false;
+		break;
+	case 'T':
+		gdb_reply(s->link, sscanf(p, "T%x", &tid) == 1 && is_thread(st, tid) ? "OK" :
+			  "E01");
+		break;
+	case 'G': case 'P': case 'M': case 'X':
+		gdb_reply(s->link, "E01");		/* it is recorded, and stays as it is */
+		break;
+	case 'q': answer_query(s, st, p); break;
+	default:
+		if (strcmp(p, "QStartNoAckMode")) {
+			gdb_reply(s->link, "");
+			break;
+		}
+		gdb_reply(s->link, "OK");
+		s->link->no_ack = true;
+	}
+	return false;
+}
+
+static void say_why(struct gdb_server *s, const struct spot_mark *m)
+{
+	if (m->stores)
+		snprintf(s->why, sizeof s->why, "watch:%llx;", (unsigned long long)m->address);
+	else
+		snprintf(s->why, sizeof s->why, "swbreak:;");
+}
+
+/* The journey has come to where it was to. */
+static bool arrived(void *self, struct standing *st, size_t mark)
+{
+	struct gdb_server *s = self;
+
+	if (s->mark && mark != TRAVEL_NO_MARK)
+		say_why(s, &s->mark[mark]);
+	s->at = *stopped_position(st);
+	s->general = s->at.tid;
+	if (!s->told)
+		tell_stop(s);
+	s->told = false;
+	do
+		if (!gdb_receive(s->link)) {
+			s->command = OVER;
+			return false;
+		}
+	while (!obey(s, st, s->link->packet));
+	s->why[0] = 0;
+	return s->command == STEP;
+}
+
+/* ---- where to -------------------------------------------------------------------------------- */
+/* Where breakpoints and stores are, and where threads end. False: it cannot be known. */
+static bool find_spots(struct gdb_server *s)
+{
+	const struct spots_wanted w = { .function = "", .pc = s->pc, .npc = s->npc,
+					.range = s->range, .nrange = s->nrange };
+
+	if (s->known)
+		return true;
+	spots_release(&s->spots);
+	s->known = spots_find(s->j.recording, &w, s->j.o, &s->spots, s->err) == PM_OK ||
+		s->spots.n;
+	return s->known;
+}
+
+/* Marks of the spots: backwards, and at a breakpoint, one stands in front of the instruction. */
+static struct spot_mark *make_marks(struct gdb_server *s, bool back, size_t *n)
+{
+	const uint64_t *const pid = pm_map_get(&s->spots.pid, s->at.tid);
+	struct spot_mark *v = pm_alloc((s->spots.n + 1) * sizeof *v);
+
+	*n = 0;
+	for (size_t i = 0; i < s->spots.n; i++) {
+		const struct spot *x = &s->spots.v[i];
+		struct spot_mark *m = &v[*n];
+
+		if (!pid || x->pid != *pid)
+			continue;
+		*m = (struct spot_mark){ .at = x->at, .address = x->lo, .stores = x->hi };
+		m->at.insns += m->stores && !back;
+		++*n;
+	}
+	return v;
+}
+
+/* As far as the thread comes: in front of its last instruction. */
+static void to_end(struct gdb_server *s)
+{
+	struct pm_position to = s->at;
+
+	for (size_t i = 0; i < s->spots.nlast; i++)
+		if (s->spots.last[i].tid == s->at.tid)
+			to = s->spots.last[i];
+	to.insns -= to.insns > 0;
+	snprintf(s->why, sizeof s->why, "replaylog:end;");
+	if (!travel_to(&s->j, &to, s->err))
+		s->command = OVER;
+}
+
+static void to_begin(struct gdb_server *s)
+{
+	snprintf(s->why, sizeof s->why, "replaylog:begin;");
+	if (!travel_to(&s->j, &s->begin, s->err))
+		s->command = OVER;
+}
+
+static void go_on(struct gdb_server *s)
+{
+	const struct pm_position from = s->at;
+	struct spot_mark *v;
+	size_t n;
+	bool went;
+
+	if (!find_spots(s)) {
+		s->command = OVER;
+		return;
+	}
+	v = make_marks(s, false, &n);
+	s->mark = v;
+	went = travel_on(&s->j, &from, v, n, s->err);
+	s->mark = NULL;
+	free(v);
+	if (!went)
+		to_end(s);
+}
+
+static void go_back(struct gdb_server *s)
+{
+	struct spot_mark *v;
+	size_t n, which;
+	struct pm_position to;
+
+	if (!find_spots(s)) {
+		s->command = OVER;
+		return;
+	}
+	v = make_marks(s, true, &n);
+	if (travel_before(&s->j, &s->at, v, n, &which, s->err)) {
+		say_why(s, &v[which]);
+		to = v[which].at;
+		if (!travel_to(&s->j, &to, s->err))
+			s->command = OVER;
+	} else {
+		to_begin(s);
+	}
+	free(v);
+}
+
+static void step_back(struct gdb_server *s)
+{
+	struct pm_position to;
+
+	if (!travel_back(&s->j, &s->at, &to, s->err))
+		to_begin(s);
+	else if (!travel_to(&s->j, &to, s->err))
+		s->command = OVER;
+}
+
+static enum pm_status begin(struct gdb_server *s)
+{
+	struct rec_reader *r;
+
+	if (rec_open(s->j.recording, &r, s->err) != PM_OK)
+		return PM_ERR;
+	s->begin.tid = rec_start_of(r, 0)->pid;
+	s->stack = rec_start_of(r, 0)->sp;
+	snprintf(s->program, sizeof s->program, "%s", rec_start_of(r, 0)->program);
+	rec_close(r);
+	return PM_OK;
+}
+
+enum pm_status query_gdb(const char *recording, const struct pm_run_opts *o, struct gdb_link *link,
+			 struct pm_err *err)
+{
+	struct gdb_server *s = pm_alloc(sizeof *s);
+	enum pm_status st;
+
+	s->link = link;
+	s->err = err;
+	s->j = (struct journey){ recording, o, s, arrived };
+	s->told = true;				/* gdb asks first */
+	st = begin(s);
+	if (st == PM_OK && !travel_to(&s->j, &s->begin, err))
+		st = PM_ERR;
+	while (st == PM_OK && s->command != OVER && !link->gone && !*err->msg) {
+		switch (s->command) {
+		case STEP:			/* its thread has ended meanwhile */
+			to_end(s);
+			break;
+		case GO_ON: go_on(s); break;
+		case BACK_STEP: step_back(s); break;
+		case BACK: go_back(s); break;
+		case OVER: break;
+		}
+	}
+	spots_release(&s->spots);
+	free(s);
+	return *err->msg ? PM_ERR : st;
+}

@@ -1,0 +1,90 @@
+# gdb looks at a recording of a threaded program: who has written over a variable is found backwards.
+# needs: gdb
+# timeout: 240
+$ cat > bank.c <<'end'
++ #include <pthread.h>
++ #include <signal.h>
++ #include <stdio.h>
++ static struct { char owner[8]; long balance; } account = { "nobody", 1000 };
++ static float half = 0.5;
++ static void *deposits(void *arg)
++ {
++ 	for (int i = 0; i < 20; i++)
++ 		__atomic_fetch_add(&account.balance, 1, 5);
++ 	return 0;
++ }
++ static void *renames(void *arg)
++ {
++ 	for (char *to = account.owner, *from = arg; (*to++ = *from++); )
++ 		;
++ 	return 0;
++ }
++ static void handler(int sig) { half *= sig; }
++ static void check(long balance) { printf("balance %ld\n", balance); }
++ int main(void)
++ {
++ 	pthread_t t[2];
++ 	signal(SIGUSR1, handler);
++ 	pthread_create(&t[0], 0, deposits, 0);
++ 	pthread_join(t[0], 0);
++ 	pthread_create(&t[1], 0, renames, "Ferdinand");
++ 	pthread_join(t[1], 0);
++ 	raise(SIGUSR1);
++ 	check(account.balance);
++ }
++ end
+$ gcc -g -no-pie -pthread -o bank bank.c && pugmark record -q -o bank.pugrec -- ./bank
+> balance 100
+$ cat > look <<'end'
++ file=$1; shift
++ { printf '%s\n' 'set pagination off' 'set confirm off' 'set sysroot /' "$START"; printf '%s\n' "$@"; } > script
++ timeout 200 gdb -nx -q -batch -iex 'set remotetimeout 100' -x script ./bank 2>&1 | grep "$SHOW" | sed 's/Thread [0-9]*\.*[0-9]* /Thread N /; s/^\[Switching.*//; /^$/d'
++ end
+# From where it was checked back to the last store, and to the one before, which is another thread's.
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='hit\|value\|^[a-z]* (' sh look bank 'break check' continue 'watch -l account.balance' reverse-continue reverse-continue
+> Thread N hit Hardware watchpoint 2: -location account.balance
+> Old value = 100
+> New value = 868
+> Thread N hit Hardware watchpoint 2: -location account.balance
+> Old value = 868
+> New value = 1020
+# Breakpoints forwards and back, steps forwards and back, where a signal's handler is.
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='hit\|^\$\|^[a-z]* (' sh look bank 'break handler' 'break deposits' continue continue 'print $rdi' 'print half' 'stepi 3' 'reverse-stepi 3' 'print $pc == &handler' reverse-continue 'print account.balance' next next reverse-next
+> Thread N hit Breakpoint 2, deposits (arg=0x0) at bank.c:8
+> Thread N hit Breakpoint 1, handler (sig=10) at bank.c:18
+> $1 = 10
+> $2 = 0.5
+> Thread N hit Breakpoint 1, handler (sig=10) at bank.c:18
+> $3 = 0
+> Thread N hit Breakpoint 2, deposits (arg=0x0) at bank.c:8
+> $4 = 1000
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='^\$' sh look bank 'break handler' continue 'stepi 7' 'print $xmm0.v4_float[0]' 'print $xmm1.v4_float[0]' 'print $eflags & 2' 'print $rsp' 'set $a = $rsp' reverse-continue 'stepi 40' 'reverse-stepi 40' 'print $pc' 2>&1 | sed 's/0x7ff[0-9a-f]*/STACK/'
+> $1 = 5
+> $2 = 10
+> $3 = 2
+> $4 = (void *) STACK
+> $5 = (void (*)()) 0x4011df <handler+7>
+# All of it: from the end to the beginning. Threads and the auxiliary vector. Nothing can be changed.
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='history\|AT_PAGESZ\|^[* ] [0-9] ' sh look bank continue reverse-continue 'info auxv' 'break renames' continue 'info threads' | sed 's/ at .*//; s/(.*//; s/__futex.*/FUTEX/'
+> No more reverse-execution history.
+> No more reverse-execution history.
+> 6    AT_PAGESZ            System page size               4096
+>   1    Thread N      FUTEX
+> * 2    Thread N      renames 
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='Cannot\|Could' sh look bank 'break check' continue 'print account.balance = 5'
+> Cannot access memory at address 0x404048
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='Cannot\|Could' sh look bank 'break check' continue 'print $rax = 1'
+> Could not write register "rax"; remote failure reply 'E01'
+# On a socket. Without a debugger.
+$ pugmark gdb --socket s bank.pugrec 2>said & until [ -S s ]; do sleep 0.05; done; START='target remote s' SHOW='^[a-z]* (\|check (' sh look bank 'break check' continue; wait; cat said; ls s
+> Breakpoint 1, check (balance=100) at bank.c:19
+> pugmark: note: waiting for gdb: target remote s
+! ls: cannot access 's': No such file or directory
+? 2
+$ pugmark gdb --stdio bank.pugrec </dev/null
+$ pugmark gdb bank.pugrec
+! pugmark: expected --stdio or --socket PATH (see `pugmark gdb --help`)
+? 2
+$ echo no > x; pugmark gdb --stdio x </dev/null
+! pugmark: x:0x0: not a recording
+? 1
