@@ -103,17 +103,18 @@ struct pm_position_thread *pm_position_thread(struct pm_positions *c, const stru
 	return t;
 }
 
-/* An indirect jump, but for those of procedure linkage tables. */
-static bool jumps_anywhere(struct pm_positions *c, const struct pm_batch *b,
-			   const struct pm_event *ev)
+/* A return, not a far one, or an indirect jump, but for those of procedure linkage tables. */
+static bool goes_anywhere(struct pm_positions *c, const struct pm_batch *b,
+			  const struct pm_event *ev)
 {
 	const struct pm_insn *i = NULL;
 	struct x86_insn x;
 
 	if (b->code && ev->id < b->code->ninsn)
 		i = &b->code->insn[ev->id];
-	return i && x86_decode(c->dec, i->bytes, i->len, &x) && x.kind == X86_JMP_IND &&
-	       !(x.prop & X86_RIP);
+	if (!i || !x86_decode(c->dec, i->bytes, i->len, &x))
+		return false;
+	return x.kind == X86_RET || (x.kind == X86_JMP_IND && !(x.prop & X86_RIP));
 }
 
 /* SAFEPOINTS in collect/translate/translate.h */
@@ -122,9 +123,8 @@ static bool is_safepoint(struct pm_positions *c, const struct pm_batch *b,
 {
 	if (ev->flags & PM_BR_CALL || !(ev->flags & PM_BR_TAKEN))
 		return false;
-	if (ev->flags & PM_BR_RET)
-		return true;
-	return ev->flags & PM_BR_INDIRECT ? jumps_anywhere(c, b, ev) : ev->value <= ev->addr;
+	return ev->flags & (PM_BR_RET | PM_BR_INDIRECT) ? goes_anywhere(c, b, ev) :
+		ev->value <= ev->addr;
 }
 
 void pm_position_pass(struct pm_positions *c, struct pm_position_thread *t,

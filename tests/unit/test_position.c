@@ -40,18 +40,19 @@ static void test_order(void **state)
 }
 
 /* ---- of events ------------------------------------------------------------------------------- */
-/* ret; jmp *[rip + 0]; jmp *rax; jmp back; jcc */
+/* ret; jmp *[rip + 0]; jmp *rax; jmp back; lret */
 static const struct pm_insn insns[] = {
 	{ .pc = 0x1000, .bytes = { 0xc3 }, .len = 1 },
 	{ .pc = 0x1010, .bytes = { 0xff, 0x25, 0, 0, 0, 0 }, .len = 6 },
 	{ .pc = 0x1020, .bytes = { 0xff, 0xe0 }, .len = 2 },
 	{ .pc = 0x1030, .bytes = { 0xeb, 0xfe }, .len = 2 },
+	{ .pc = 0x1040, .bytes = { 0x48, 0xcb }, .len = 2 },
 };
 
 static void pass(struct pm_positions *c, struct pm_position_thread *t, uint32_t id, uint8_t flags,
 		 uint64_t to)
 {
-	const struct pm_code code = { .insn = insns, .ninsn = 4 };
+	const struct pm_code code = { .insn = insns, .ninsn = 5 };
 	const struct pm_stream s = { .tid = 7 };
 	const struct pm_batch b = { .stream = &s, .code = &code };
 	const struct pm_event at = { .kind = PM_EV_INSN, .id = id, .addr = insns[id].pc };
@@ -66,6 +67,7 @@ static void test_safepoints(void **state)
 {
 	static const struct { uint32_t id; uint8_t flags; uint64_t to; bool passes; } rows[] = {
 		{ 0, PM_BR_TAKEN | PM_BR_INDIRECT | PM_BR_RET, 0x9000, true },
+		{ 4, PM_BR_TAKEN | PM_BR_INDIRECT | PM_BR_RET, 0x9000, false },	/* far */
 		{ 1, PM_BR_TAKEN | PM_BR_INDIRECT, 0x500, false },	/* a PLT's */
 		{ 2, PM_BR_TAKEN | PM_BR_INDIRECT, 0x9000, true },
 		{ 2, PM_BR_TAKEN | PM_BR_INDIRECT | PM_BR_CALL, 0x500, false },

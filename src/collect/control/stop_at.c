@@ -224,6 +224,19 @@ static bool open_range(struct standing *st, uint64_t at)
 	return false;
 }
 
+/* Is it the instruction of opcode @op, of one byte? Others have that byte behind 0f, or behind what
+ * begins with c4, c5 or 62. */
+static bool has_opcode(const struct x86_insn *x, const uint8_t *p, uint8_t op)
+{
+	static const uint8_t prefixes[] = { 0x66, 0x67, 0xf2, 0xf3, 0xf0, 0x2e, 0x36, 0x3e, 0x26,
+					    0x64, 0x65 };
+
+	for (unsigned i = 0; i < x->op; i++)
+		if ((p[i] & 0xf0) != 0x40 && !memchr(prefixes, p[i], sizeof prefixes))
+			return false;
+	return p[x->op] == op;
+}
+
 /* pushf has pushed the flag by which it is stepped. */
 static void hide_trap_flag(const struct standing *st)
 {
@@ -250,7 +263,7 @@ static enum did execute(struct standing *st, const struct x86_insn *x, const uin
 		else if (did == DID_STEP && st->regs.rip == pc && !(x->prop & X86_REP))
 			break;			/* a jump to itself */
 	} while (did == DID_STEP && st->regs.rip == pc);
-	if (did == DID_STEP && p[x->op] == 0x9c && (!x->op || p[x->op - 1] != 0x0f))
+	if (did == DID_STEP && has_opcode(x, p, 0x9c))
 		hide_trap_flag(st);
 	return did;
 }
@@ -274,10 +287,8 @@ static bool passed_safepoint(const struct x86_insn *x, const uint8_t *p, uint64_
 
 static bool is_trap(const struct x86_insn *x, const uint8_t *p)
 {
-	const uint8_t op = p[x->op];
-
-	return x->kind == X86_STOP || ((!x->op || p[x->op - 1] != 0x0f) &&
-				       (op == 0xcc || op == 0xcd || op == 0xf1));
+	return x->kind == X86_STOP || has_opcode(x, p, 0xcc) || has_opcode(x, p, 0xcd) ||
+	       has_opcode(x, p, 0xf1);
 }
 
 /* One instruction further; false: the runtime is at it, or it cannot. */
