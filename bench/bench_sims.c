@@ -13,6 +13,7 @@
 #include "analyse/bpred.h"
 #include "analyse/cache_sim.h"
 #include "analyse/cachegrind.h"
+#include "analyse/coherence.h"
 #include "analyse/core.h"
 #include "analyse/course.h"
 #include "analyse/i486.h"
@@ -130,6 +131,42 @@ static void bench_cache(const char *name, const char *config, const struct pm_ev
 	snprintf(more, sizeof more, "first level misses %.2f %%", 100.0 * m / a);
 	report(name, best, NREF, "references", more);
 	pm_cache_free(c);
+}
+
+/* The same references by eight threads in turns: the table at 0x600000 is common, the rest is each
+ * thread's own. */
+static void bench_coherence(const struct pm_event *ev)
+{
+	enum { CORES = 8, TURN = 128 };
+	struct pm_event *all = malloc(NREF * sizeof *all);
+	struct pm_stream stream[CORES] = { 0 };
+	struct pm_err err = { 0 };
+	struct pm_coherence *c = pm_coherence_new("cores=8", &err);
+	uint64_t misses = 0, sharing = 0;
+	char more[80];
+	double best;
+
+	memcpy(all, ev, NREF * sizeof *all);
+	for (unsigned k = 0; k < CORES; k++)
+		stream[k].index = k;
+	for (size_t i = 0; i < NREF; i++)
+		if (all[i].kind != PM_EV_INSN && all[i].addr - 0x600000 > 8192)
+			all[i].addr ^= (uint64_t)(i / TURN % CORES) << 40;
+	BEST(best, for (size_t i = 0; i + TURN <= NREF; i += TURN) {
+		const struct pm_batch b = { .stream = stream + i / TURN % CORES, .ev = all + i,
+					    .n = TURN };
+
+		pm_coherence_batch(c, &b, &err);
+	});
+	for (unsigned k = 0; k < CORES; k++) {
+		misses += pm_coherence_core(c, k)->misses;
+		sharing += pm_coherence_core(c, k)->invalidations;
+	}
+	snprintf(more, sizeof more, "%.2f %% missed, %.2f %% invalidated", misses / 6.0 / NREF * 100,
+		 sharing / 6.0 / NREF * 100);
+	report("coherence", best, NREF, "references", more);
+	pm_coherence_free(c);
+	free(all);
 }
 
 /* Data and instruction references as the simulators of stack distances take them: addresses. */
@@ -389,6 +426,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < NR(caches); i++)
 		if (wanted(argc, argv, caches[i].name))
 			bench_cache(caches[i].name, caches[i].config, ev);
+	if (wanted(argc, argv, "coherence"))
+		bench_coherence(ev);
 	if (wanted(argc, argv, "allcache"))
 		bench_stack(ev);
 	if (wanted(argc, argv, "reuse"))

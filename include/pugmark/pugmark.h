@@ -213,7 +213,8 @@ enum pm_kernel {
 	PM_KERNEL_READ		= 60,	/* pid, file, offset, bytes */
 	PM_KERNEL_WRITE		= 62,	/* pid, file, offset, bytes */
 	PM_KERNEL_DELETE	= 45,	/* file */
-	PM_KERNEL_TRUNCATE	= 116	/* file, offset: its bytes from there on are gone */
+	PM_KERNEL_TRUNCATE	= 116,	/* file, offset: its bytes from there on are gone */
+	PM_KERNEL_CORE		= 99	/* core, from 0: the stream runs there from now on */
 };
 
 struct pm_rare {

@@ -476,7 +476,7 @@ static void account(struct objects_sink *s, struct object_thread *t, const struc
 	struct data_object *o = s->o + i;
 	unsigned reach;
 
-	reach = pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr,
+	reach = !s->cache ? 0 : pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr,
 				e->size ? e->size : 1, false, t->pc);
 	o->reads += read;
 	o->writes += write;
@@ -731,6 +731,49 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	pm_result_end(r);
 	pm_result_end(r);
 	return PM_OK;
+}
+
+/* ---- for others ------------------------------------------------------------------------------ */
+
+struct pm_objects { struct objects_sink s; };
+
+struct pm_objects *pm_objects_new(void)
+{
+	struct pm_objects *o = pm_alloc(sizeof *o);
+
+	o->s.epoch = 1;
+	o->s.decoder = pm_follow_decoder_new();
+	return o;
+}
+
+void pm_objects_batch(struct pm_objects *o, const struct pm_batch *b)
+{
+	struct pm_err never;
+
+	consume(&o->s, b, &never);
+}
+
+const char *pm_objects_at(struct pm_objects *o, uint32_t stream, uint64_t addr, char *buf,
+			  size_t size)
+{
+	const struct data_object *d = o->s.o + find(&o->s, thread_of(&o->s, stream), addr);
+	const size_t b = block_before(&o->s, addr);
+
+	if (d->kind == KIND_OTHER)
+		return NULL;
+	if (d->kind == KIND_HEAP)
+		snprintf(buf, size, "heap block of %s, offset %llu", d->name,
+			 (unsigned long long)(addr - o->s.block[b - 1].addr));
+	else if (d->kind == KIND_VARIABLE && addr != d->at)
+		snprintf(buf, size, "%s+%llu", d->name, (unsigned long long)(addr - d->at));
+	else
+		snprintf(buf, size, "%s", d->name);
+	return buf;
+}
+
+void pm_objects_free(struct pm_objects *o)
+{
+	destroy(o ? &o->s : NULL);	/* its first member: this is the whole */
 }
 
 const struct pm_sink_ops pm_sim_objects = {

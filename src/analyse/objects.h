@@ -35,6 +35,17 @@
 #include "pugmark/pugmark.h"
 
 extern const struct pm_sink_ops pm_sim_objects;
+
+/* The same without caches, for who wants to know what is at an address: batches in, names out. */
+struct pm_objects;
+struct pm_objects *pm_objects_new(void);
+void pm_objects_batch(struct pm_objects *o, const struct pm_batch *b);
+/* What is at @addr now, as stream @stream sees it: "counter+8", "heap block of main+0x12 (x.c:7),
+ * offset 24", "stack"; into @buf. NULL: not known. */
+const char *pm_objects_at(struct pm_objects *o, uint32_t stream, uint64_t addr, char *buf,
+			  size_t size);
+void pm_objects_free(struct pm_objects *o);	/* NULL is fine */
+
 /* What the names of the sink @self are learned from besides: see pm_names_add(). */
 struct pm_names;
 struct pm_names *pm_objects_names(void *self);

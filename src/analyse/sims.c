@@ -7,6 +7,7 @@
 #include "analyse/cache_sim.h"
 #include "analyse/cachegrind.h"
 #include "analyse/calls.h"
+#include "analyse/coherence.h"
 #include "analyse/core.h"
 #include "analyse/costs.h"
 #include "analyse/course.h"
@@ -29,7 +30,7 @@ const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
 	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects,
 	&pm_sim_insns, &pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix,
-	&pm_sink_fusion, &pm_sim_branches.ops, &pm_sim_tree.ops, &pm_sim_requests,
+	&pm_sink_fusion, &pm_sim_branches.ops, &pm_sim_tree.ops, &pm_sim_requests, &pm_sim_coherence,
 	NULL
 };
 
@@ -261,7 +262,7 @@ static const struct {
 	{ &pm_sim_memory, pm_memory_names }, { &pm_sim_cachegrind.ops, pm_cachegrind_names },
 	{ &pm_sim_bpred, pm_bpred_names }, { &pm_sim_cache.ops, pm_cache_names },
 	{ &pm_sim_tlb.ops, pm_cache_names }, { &pm_sim_core, pm_core_names },
-	{ &pm_sim_tree_costs, pm_sim_tree_names },
+	{ &pm_sim_tree_costs, pm_sim_tree_names }, { &pm_sim_coherence, pm_coherence_names },
 };
 
 struct pm_names *pm_sim_names(const struct pm_sink_ops *ops, void *self)
