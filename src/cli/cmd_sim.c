@@ -9,6 +9,7 @@
 #include "cli/replayed.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
+#include "transform/schedule.h"
 
 /* `--cache CONFIG` is `--sim cache:CONFIG`. */
 static enum pm_status add_all(struct pm_pipeline *p, const char *name, const struct pm_opt_list *l,
@@ -36,10 +37,27 @@ static int list_sims(void)
 	return 0;
 }
 
+/* Threads of all @files, scheduled. */
+static enum pm_status schedule_open(const struct pm_schedule_conf *sched, char **files, int n,
+				    const char *format, struct pm_source *src,
+				    const struct pm_format **which, struct pm_err *err)
+{
+	struct pm_schedule *s = pm_schedule_new(sched);
+	enum pm_status st = PM_OK;
+
+	for (int i = 0; !st && i < n; i++)
+		st = pm_schedule_add(s, files[i], format, which, err);
+	if (st) {
+		pm_schedule_free(s);
+		return st;
+	}
+	return pm_schedule_source(s, src, err);
+}
+
 int cmd_sim(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
-		"pugmark sim [options] FILE",
+		"pugmark sim [options] FILE...",
 		"Simulate caches, TLBs, branch predictors and pipelines on the trace in FILE, and "
 		"print what they\n"
 		"counted. FILE - is standard input. Options may be repeated and combined: the "
@@ -51,6 +69,9 @@ int cmd_sim(int argc, char **argv)
 		"  pugmark sim --usual --html report.html prog.pug    everything, as a page\n"
 		"  pugmark sim --sim core:topdown prog.pug    what keeps a core waiting: top-down\n"
 		"  pugmark sim --sim 'reuse:line=64;sample=100' --json - prog.pug\n"
+		"  pugmark sim --cores 4 --sim coherence:cores=4 prog.pug    who shares lines with "
+		"whom\n"
+		"Several FILEs are scheduled together: --cores.\n"
 		"An empty CONFIG is the simulator's default. The error for a wrong one says what "
 		"is allowed.\n"
 		"Many caches of one command share their work: a hundred sizes and ways take little "
@@ -62,7 +83,9 @@ int cmd_sim(int argc, char **argv)
 	};
 	const char *format = NULL;
 	struct results o = { .rows = 20, .top = 5 };
-	bool list = false, usual = false;
+	struct pm_schedule_conf sched = { 0 };
+	uint64_t cores = 0;
+	bool list = false, usual = false, scheduled;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("Simulators"),
 		OPT_LIST(0, "cache", &by[0].list, "CONFIG", "a hierarchy of caches"),
@@ -79,6 +102,19 @@ int cmd_sim(int argc, char **argv)
 		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS",
 			"FILE's trace had this file loaded at ADDRESS"),
 		OPT_FLAG(0, "list", &list, "list the simulators"),
+		OPT_HEAD("Threads on simulated cores (default: the trace's own order)"),
+		OPT_U64(0, "cores", &cores, "N", "schedule all threads of all FILEs on N cores"),
+		OPT_U64(0, "quantum", &sched.quantum, "N",
+			"instructions before a thread makes room for another (100000)"),
+		OPT_U64(0, "step", &sched.step, "N",
+			"instructions by which cores may differ in time (100)"),
+		OPT_U64(0, "wait", &sched.wait, "N",
+			"instructions that a call takes which waits, where no times are known "
+			"(10000)"),
+		OPT_FLAG(0, "pinned", &sched.pinned, "thread i stays on core i mod N"),
+		OPT_STR(0, "schedule", &sched.from, "SCHEDULE",
+			"as this file says, which --save-schedule has written"),
+		OPT_STR(0, "save-schedule", &sched.to, "SCHEDULE", "write what ran where, and when"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
 		OPT_U64('j', "jobs", &o.jobs, "N",
@@ -99,10 +135,21 @@ int cmd_sim(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (list)
 		return list_sims();
-	if (argc != 1)
-		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
+	scheduled = cores || sched.from;
+	if (argc < 1 || (argc > 1 && !scheduled))
+		pm_opt_usage(&help, argc ? "several FILEs need --cores" : "missing FILE");
+	if (cores > 4096)
+		pm_opt_usage(&help, "--cores: at most 4096");
+	if (cores && sched.from)
+		pm_opt_usage(&help, "--schedule says how many cores there are; no --cores");
+	if ((sched.quantum || sched.step || sched.wait || sched.pinned || sched.to) && !cores)
+		pm_opt_usage(&help, "--quantum, --step, --wait, --pinned and --save-schedule need "
+				    "--cores");
+	if (scheduled && o.jobs > 1)
+		pm_opt_usage(&help, "-j cuts a trace in time; it does not go with a schedule");
 	if (o.jobs > 256)
 		pm_opt_usage(&help, "-j: at most 256 threads");
+	sched.cores = (uint32_t)cores;
 	p = pm_pipeline_new();
 	pm_pipeline_threads(p, !o.jobs ? PM_THREADS_AUTO : o.jobs > 1 ? (unsigned)o.jobs : 0);
 	for (size_t i = 0; i < NR(by) && !s; i++)
@@ -110,7 +157,8 @@ int cmd_sim(int argc, char **argv)
 	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))
 		pm_opt_usage(&help, "no simulator given; try --usual");
 	if (!s)
-		s = replayed_open(argv[0], format, &src, &which, &err);
+		s = scheduled ? schedule_open(&sched, argv, argc, format, &src, &which, &err)
+			      : replayed_open(argv[0], format, &src, &which, &err);
 	if (!s && usual)
 		s = traces_add_usual(p, src.facts, &err);
 	if (!s)

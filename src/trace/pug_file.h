@@ -50,6 +50,9 @@ enum pm_status pug_read_places(struct pug_reader *r, uint64_t least, uint64_t **
  * the next part may follow, further behind. @to UINT64_MAX: to the end. */
 void pug_read_part(struct pug_reader *r, uint64_t from, uint64_t to);
 
+/* From here on only batches of the stream with this index come; chunks without it are skipped. */
+void pug_read_stream(struct pug_reader *r, uint32_t index);
+
 /* The next batch comes from the chunk that holds instruction @insn (counted over all streams);
  * *first is the number of instructions before it. Behind the end: the end. */
 enum pm_status pug_read_seek(void *self, uint64_t insn, uint64_t *first, struct pm_err *err);

@@ -24,6 +24,9 @@ struct pug_reader {
 	uint64_t from, to;		/* so are those not from event @from to before @to; to 0:
 					 * all are read */
 	bool paused;			/* at @to */
+	bool one_stream;		/* chunks without stream @only are not read, batches of
+					 * others not passed on */
+	uint32_t only;
 	uint64_t insns, events, index_at;
 	uint64_t chunks, records;
 	bool ended, cut;
@@ -386,6 +389,33 @@ static enum pm_status skip_chunk(struct pug_reader *r, uint64_t at, struct pm_er
 	return PM_OK;
 }
 
+/* Does the chunk @c hold events of the one stream that is wanted? True, too, if its head makes no
+ * sense: reading it will say so. */
+static bool chunk_wanted(const struct pug_reader *r, struct pm_cur c)
+{
+	struct pm_err ignored = { 0 };
+	uint64_t nslot;
+	uint8_t model;
+
+	c.err = &ignored;
+	pm_cur_u16(&c, "level and columns");
+	model = pm_cur_u8(&c, "the model");
+	pm_cur_u8(&c, "a table's size");
+	pm_cur_u32(&c, "events");
+	if (model == PUG_PHRASES)
+		pm_cur_u8(&c, "a table's size");
+	nslot = pm_cur_varint(&c, "streams");
+	for (uint64_t i = 0; i < nslot && !pm_failed(&ignored); i++) {
+		const uint64_t stream = pm_cur_varint(&c, "a stream");
+
+		for (unsigned k = 0; k < 3; k++)
+			pm_cur_varint(&c, "code, instructions, events");
+		if (stream == r->only)
+			return true;
+	}
+	return pm_failed(&ignored);
+}
+
 static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 {
 	uint64_t at = pm_input_offset(r->in);
@@ -420,6 +450,8 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 	if (pug_crc(p + PUG_RECORD, r->rec.size) != r->rec.crc)
 		return pm_fail(err, at, "the record here has a wrong checksum");
 	c = pm_cur_init(p + PUG_RECORD, r->rec.size, at + PUG_RECORD, err);
+	if (r->rec.tag == PUG_DATA && r->one_stream && !chunk_wanted(r, c))
+		return skip_chunk(r, at, err);
 	switch (r->rec.tag) {
 	case PUG_INFO:
 		s = get_info(r, &c);
@@ -488,8 +520,13 @@ enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_er
 	struct pug_reader *r = self;
 
 	for (;;) {
-		if (r->inside)
-			return chunk_batch(r, b, err);
+		if (r->inside) {
+			if (chunk_batch(r, b, err) != PM_OK)
+				return PM_ERR;
+			if (!r->one_stream || (*b)->stream->index == r->only)
+				return PM_OK;
+			continue;
+		}
 		if (r->ended || r->paused)
 			return PM_END;
 		if (next_record(r, err) != PM_OK)
@@ -497,6 +534,12 @@ enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_er
 		if (r->ended && check_trailer(r, err) != PM_OK)
 			return PM_ERR;
 	}
+}
+
+void pug_read_stream(struct pug_reader *r, uint32_t index)
+{
+	r->one_stream = true;
+	r->only = index;
 }
 
 void pug_read_part(struct pug_reader *r, uint64_t from, uint64_t to)
