@@ -162,8 +162,8 @@ static void bench_coherence(const struct pm_event *ev)
 		misses += pm_coherence_core(c, k)->misses;
 		sharing += pm_coherence_core(c, k)->invalidations;
 	}
-	snprintf(more, sizeof more, "%.2f %% missed, %.2f %% invalidated", misses / 6.0 / NREF * 100,
-		 sharing / 6.0 / NREF * 100);
+	snprintf(more, sizeof more, "%.2f %% missed, %.2f %% invalidated",
+		 misses / 6.0 / NREF * 100, sharing / 6.0 / NREF * 100);
 	report("coherence", best, NREF, "references", more);
 	pm_coherence_free(c);
 	free(all);

@@ -97,7 +97,8 @@ static bool core_gives_up(struct core *k, uint64_t line, bool keep)
 	return dirty;
 }
 
-void coherence_watch(struct pm_coherence *c, uint64_t key, uint64_t cores)
+/* Writes of @cores to the line are remembered from now on. */
+static void watch(struct pm_coherence *c, uint64_t key, uint64_t cores)
 {
 	for (; cores; cores &= cores - 1) {
 		struct core *k = c->core + __builtin_ctzll(cores);
@@ -110,7 +111,7 @@ void coherence_watch(struct pm_coherence *c, uint64_t key, uint64_t cores)
 	}
 }
 
-/* ---- what leaves ------------------------------------------------------------------------------ */
+/* ---- what leaves ---------------------------------------------------------------------------- */
 
 /* @core has let go of the line, by replacement. */
 static void core_lost(struct pm_coherence *c, unsigned core, uint64_t line, bool dirty)
@@ -196,7 +197,7 @@ static void recall(struct pm_coherence *c, size_t at)
 	c->shared.memory_writes += dirty;
 }
 
-/* ---- requests to the last level --------------------------------------------------------------- */
+/* ---- requests to the last level ------------------------------------------------------------- */
 
 static struct directory *last_level(struct pm_coherence *c, unsigned core, uint64_t line)
 {
@@ -227,7 +228,7 @@ static void invalidate_others(struct pm_coherence *c, struct directory *d,
 			      const struct own_access *a)
 {
 	const uint64_t line = a->key & c->line_mask, others = d->cores & ~(1ull << a->core);
-	struct line *l = c->line + d->line;
+	struct coherence_line *l = c->line + d->line;
 
 	for (uint64_t k = others; k; k &= k - 1) {
 		const unsigned core = (unsigned)__builtin_ctzll(k);
@@ -255,7 +256,7 @@ static enum way_state request(struct pm_coherence *c, const struct own_access *a
 	struct directory *d = last_level(c, a->core, key);
 
 	*line = d->line;
-	coherence_missed(c, d->line, a);
+	watch(c, key, coherence_missed(c, d->line, a));
 	if (a->op == PM_OP_WRITE) {
 		invalidate_others(c, d, a);
 		d->cores = me;
@@ -286,7 +287,7 @@ static void upgrade(struct pm_coherence *c, const struct own_access *a)
 	d->alone = true;
 }
 
-/* ---- accesses ---------------------------------------------------------------------------------- */
+/* ---- accesses ------------------------------------------------------------------------------- */
 
 /* What l1 does not have. */
 static void missed_l1(struct pm_coherence *c, const struct own_access *a)
@@ -420,7 +421,7 @@ FLAT void access_lines(struct pm_coherence *c, struct own_access a, uint64_t siz
 	} while (__builtin_expect(size != 0, 0));
 }
 
-/* ---- events ------------------------------------------------------------------------------------ */
+/* ---- events --------------------------------------------------------------------------------- */
 
 static uint64_t segment(struct pm_coherence *c, uint64_t space, uint64_t high)
 {
@@ -537,7 +538,7 @@ enum pm_status pm_coherence_batch(struct pm_coherence *c, const struct pm_batch 
 	return PM_OK;
 }
 
-/* ---- invariants -------------------------------------------------------------------------------- */
+/* ---- invariants ----------------------------------------------------------------------------- */
 
 /* The state of the line in a core, NONE: it has none. */
 static enum way_state core_state(const struct core *k, uint64_t line)

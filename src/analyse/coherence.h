@@ -3,7 +3,8 @@
  *
  * Configuration: levels as in cache_sim.h, `cores=8;l1i=32k,8way;l1d=32k,8way;l2=256k,8way;
  * l3=8m,16way`. The last level is shared, those above it are each core's own: l1d, l1i if
- * fetches are wanted, and l2 if there is an l3. All are LRU, write back, allocate on writes, and have one line size.
+ * fetches are wanted, and l2 if there is an l3. All are LRU, write back, allocate on writes,
+ * and have one line size.
  * Settings: cores=N (1..64), top=N (20): lines and pairs of places listed; spaces=shared; objects:
  * heap blocks get names, too, by where they were allocated (objects.h; it costs time).
  *

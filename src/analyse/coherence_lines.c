@@ -18,7 +18,7 @@ uint32_t coherence_line_of(struct pm_coherence *c, uint64_t key)
 	if (fresh) {
 		*at = c->nline;
 		pm_grow(c->line, c->nline, c->cap_line);
-		c->line[c->nline++] = (struct line){ .key = key };
+		c->line[c->nline++] = (struct coherence_line){ .key = key };
 	}
 	c->known[k].key = key;
 	c->known[k].line = (uint32_t)*at;
@@ -35,12 +35,13 @@ static uint64_t bytes_of(const struct pm_coherence *c, const struct own_access *
 	return (last >= 63 ? ~0ull : (2ull << last) - 1) & ~((1ull << first) - 1);
 }
 
-void coherence_missed(struct pm_coherence *c, uint32_t line, const struct own_access *a)
+uint64_t coherence_missed(struct pm_coherence *c, uint32_t line, const struct own_access *a)
 {
-	struct line *l = c->line + line;
+	struct coherence_line *l = c->line + line;
 	struct pm_core_counts *n = &c->core[a->core].n;
 	const uint64_t me = 1ull << a->core;
 	const bool first = !(l->seen & me), coherence = l->taken & me;
+	uint64_t watch = 0;
 
 	n->misses++;
 	n->cold += first;
@@ -51,7 +52,7 @@ void coherence_missed(struct pm_coherence *c, uint32_t line, const struct own_ac
 	if (first) {
 		if (l->seen && !l->sharer) {
 			l->sharer = pm_alloc(c->conf.cores * sizeof *l->sharer);
-			coherence_watch(c, l->key, l->seen);
+			watch = l->seen;
 		}
 		l->seen |= me;
 	}
@@ -67,11 +68,12 @@ void coherence_missed(struct pm_coherence *c, uint32_t line, const struct own_ac
 		s->wrote = s->taken;
 		s->wrote_at = s->taken_at;
 	}
+	return watch;
 }
 
 void coherence_accessed(struct pm_coherence *c, uint32_t line, const struct own_access *a)
 {
-	struct line *l = c->line + line;
+	struct coherence_line *l = c->line + line;
 	uint64_t bytes, others;
 
 	if (!l->sharer)
@@ -88,7 +90,7 @@ void coherence_accessed(struct pm_coherence *c, uint32_t line, const struct own_
 }
 
 /* It is the first of the list then: the next one is probably the same. */
-static struct pm_sharing_pair *find_pair(struct line *l, uint64_t missed, uint64_t wrote)
+static struct pm_sharing_pair *find_pair(struct coherence_line *l, uint64_t missed, uint64_t wrote)
 {
 	struct pm_sharing_pair **at = &l->pair, *p;
 
@@ -102,7 +104,7 @@ static struct pm_sharing_pair *find_pair(struct line *l, uint64_t missed, uint64
 	return p;
 }
 
-static struct pm_sharing_pair *pair_of(struct line *l, const struct sharer *s)
+static struct pm_sharing_pair *pair_of(struct coherence_line *l, const struct sharer *s)
 {
 	const bool full = l->npair >= PAIRS_MAX;
 	struct pm_sharing_pair *p = find_pair(l, s->missed, s->wrote);
@@ -126,7 +128,7 @@ static struct pm_sharing_pair *pair_of(struct line *l, const struct sharer *s)
 
 void coherence_lifetime_ends(struct pm_coherence *c, uint32_t line, unsigned core)
 {
-	struct line *l = c->line + line;
+	struct coherence_line *l = c->line + line;
 	struct sharer *s = l->sharer ? l->sharer + core : NULL;
 	struct pm_sharing_pair *p;
 
@@ -149,7 +151,7 @@ void coherence_lifetime_ends(struct pm_coherence *c, uint32_t line, unsigned cor
 
 unsigned coherence_flags(const struct pm_coherence *c, uint32_t line, unsigned core)
 {
-	const struct line *l = c->line + line;
+	const struct coherence_line *l = c->line + line;
 
 	if (!l->sharer)
 		return 0;
@@ -181,7 +183,7 @@ struct pm_sharing_line *pm_coherence_lines(const struct pm_coherence *c, size_t 
 
 	*n = 0;
 	for (size_t i = 0; i < c->nline; i++) {
-		const struct line *l = c->line + i;
+		const struct coherence_line *l = c->line + i;
 		const uint64_t high = c->segment_high[l->key >> 48];
 
 		if (!l->truly && !l->falsely)

@@ -85,8 +85,8 @@ static enum pm_status assign(struct pm_coherence_conf *cc, const struct pm_conf 
 		if (plain_level(c, v, l->level, err))
 			return PM_ERR;
 		if (v->depth == 1 ? !v->side : v->side)
-			return pm_conf_fail(c, &it, err, "first levels are l1i and l1d, those below "
-					    "have no side");
+			return pm_conf_fail(c, &it, err, "first levels are l1i and l1d, those "
+					    "below have no side");
 		if (i == l->n - 1u)
 			break;
 		if (*to >= 0)
@@ -217,7 +217,7 @@ const struct pm_shared_counts *pm_coherence_shared(const struct pm_coherence *c)
 	return &c->shared;
 }
 
-/* ---- the sink --------------------------------------------------------------------------------- */
+/* ---- the sink ------------------------------------------------------------------------------- */
 
 struct coherence_sink {
 	struct pm_coherence *c;
@@ -249,7 +249,7 @@ static void name_lines(struct coherence_sink *s, uint32_t stream)
 	struct pm_coherence *c = s->c;
 
 	for (size_t i = 0; s->objects && i < c->nfresh; i++) {
-		struct line *l = c->line + c->fresh[i];
+		struct coherence_line *l = c->line + c->fresh[i];
 		const uint64_t high = c->segment_high[l->key >> 48];
 		const uint64_t at = (l->key & 0xffffffffffff) | high << 48;
 		char buf[400];

@@ -30,7 +30,7 @@ struct core {
 
 struct directory {
 	uint64_t cores;			/* those that have the line */
-	uint32_t line;			/* index of struct line */
+	uint32_t line;			/* index of struct coherence_line */
 	bool alone;			/* one core has it, in E or M */
 	bool dirty;
 };
@@ -44,13 +44,14 @@ struct shared_cache {
 /* What one core does with a line that several have had. */
 struct sharer {
 	uint64_t unseen;		/* bytes written by others since its last essential miss */
-	bool coherence, essential;	/* of its present lifetime: it began with a coherence miss */
+	bool coherence, essential;	/* coherence: its present lifetime began with such a
+					 * miss */
 	uint16_t missed_at, wrote_at, taken_at;
 	uint64_t missed, wrote;		/* pcs, of the miss that began it */
 	uint64_t taken;			/* pc of the write that took the line last */
 };
 
-struct line {
+struct coherence_line {
 	uint64_t key;
 	uint64_t seen;			/* cores that have had it */
 	uint64_t taken, recalled;	/* of them, those that lost it to a write, to the last
@@ -73,7 +74,7 @@ struct pm_coherence {
 	struct shared_cache last;
 	struct pm_shared_counts shared;
 	uint64_t now;			/* requests to the last level */
-	struct line *line;
+	struct coherence_line *line;
 	size_t nline, cap_line;
 	struct pm_map line_at;		/* key -> index */
 	struct { uint64_t key; uint32_t line; } known[KNOWN_LINES];	/* found last */
@@ -100,8 +101,9 @@ struct own_access {
 
 /* The line of @key, which may be new. */
 uint32_t coherence_line_of(struct pm_coherence *c, uint64_t key);
-/* Core a->core misses on it: counts why. */
-void coherence_missed(struct pm_coherence *c, uint32_t line, const struct own_access *a);
+/* Core a->core misses on it: counts why. Returns the cores that have had it alone until now, and
+ * have to look at their accesses from now on; 0: none. */
+uint64_t coherence_missed(struct pm_coherence *c, uint32_t line, const struct own_access *a);
 /* ... accesses it, after that or on a hit. */
 void coherence_accessed(struct pm_coherence *c, uint32_t line, const struct own_access *a);
 /* The lifetime of the line in @core ends. */
@@ -109,8 +111,5 @@ void coherence_lifetime_ends(struct pm_coherence *c, uint32_t line, unsigned cor
 /* WAY_SHARED, WAY_WATCH: what an access of @core has to look at. */
 unsigned coherence_flags(const struct pm_coherence *c, uint32_t line, unsigned core);
 void coherence_lines_free(struct pm_coherence *c);
-
-/* Another core has had the line for the first time: whoever has it looks at its accesses now. */
-void coherence_watch(struct pm_coherence *c, uint64_t key, uint64_t cores);
 
 #endif

@@ -476,7 +476,8 @@ static void account(struct objects_sink *s, struct object_thread *t, const struc
 	struct data_object *o = s->o + i;
 	unsigned reach;
 
-	reach = !s->cache ? 0 : pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr,
+	reach = !s->cache ? 0 :
+		pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr,
 				e->size ? e->size : 1, false, t->pc);
 	o->reads += read;
 	o->writes += write;

@@ -54,6 +54,24 @@ static enum pm_status schedule_open(const struct pm_schedule_conf *sched, char *
 	return pm_schedule_source(s, src, err);
 }
 
+static void check_schedule(const struct pm_schedule_conf *sched, uint64_t cores, int files,
+			   uint64_t jobs, const struct pm_opt_help *help)
+{
+	const bool scheduled = cores || sched->from;
+
+	if (files < 1 || (files > 1 && !scheduled))
+		pm_opt_usage(help, files ? "several FILEs need --cores" : "missing FILE");
+	if (cores > 4096)
+		pm_opt_usage(help, "--cores: at most 4096");
+	if (cores && sched->from)
+		pm_opt_usage(help, "--schedule says how many cores there are; no --cores");
+	if ((sched->quantum || sched->step || sched->wait || sched->pinned || sched->to) && !cores)
+		pm_opt_usage(help, "--quantum, --step, --wait, --pinned and --save-schedule need "
+				   "--cores");
+	if (scheduled && jobs > 1)
+		pm_opt_usage(help, "-j cuts a trace in time; it does not go with a schedule");
+}
+
 int cmd_sim(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -85,7 +103,7 @@ int cmd_sim(int argc, char **argv)
 	struct results o = { .rows = 20, .top = 5 };
 	struct pm_schedule_conf sched = { 0 };
 	uint64_t cores = 0;
-	bool list = false, usual = false, scheduled;
+	bool list = false, usual = false;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("Simulators"),
 		OPT_LIST(0, "cache", &by[0].list, "CONFIG", "a hierarchy of caches"),
@@ -109,12 +127,11 @@ int cmd_sim(int argc, char **argv)
 		OPT_U64(0, "step", &sched.step, "N",
 			"instructions by which cores may differ in time (100)"),
 		OPT_U64(0, "wait", &sched.wait, "N",
-			"instructions that a call takes which waits, where no times are known "
-			"(10000)"),
+			"instructions that a call which waits takes, if no time is known (10000)"),
 		OPT_FLAG(0, "pinned", &sched.pinned, "thread i stays on core i mod N"),
-		OPT_STR(0, "schedule", &sched.from, "SCHEDULE",
+		OPT_STR(0, "schedule", &sched.from, "FILE",
 			"as this file says, which --save-schedule has written"),
-		OPT_STR(0, "save-schedule", &sched.to, "SCHEDULE", "write what ran where, and when"),
+		OPT_STR(0, "save-schedule", &sched.to, "FILE", "write what ran where, and when"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
 		OPT_U64('j', "jobs", &o.jobs, "N",
@@ -135,18 +152,7 @@ int cmd_sim(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (list)
 		return list_sims();
-	scheduled = cores || sched.from;
-	if (argc < 1 || (argc > 1 && !scheduled))
-		pm_opt_usage(&help, argc ? "several FILEs need --cores" : "missing FILE");
-	if (cores > 4096)
-		pm_opt_usage(&help, "--cores: at most 4096");
-	if (cores && sched.from)
-		pm_opt_usage(&help, "--schedule says how many cores there are; no --cores");
-	if ((sched.quantum || sched.step || sched.wait || sched.pinned || sched.to) && !cores)
-		pm_opt_usage(&help, "--quantum, --step, --wait, --pinned and --save-schedule need "
-				    "--cores");
-	if (scheduled && o.jobs > 1)
-		pm_opt_usage(&help, "-j cuts a trace in time; it does not go with a schedule");
+	check_schedule(&sched, cores, argc, o.jobs, &help);
 	if (o.jobs > 256)
 		pm_opt_usage(&help, "-j: at most 256 threads");
 	sched.cores = (uint32_t)cores;
@@ -157,8 +163,9 @@ int cmd_sim(int argc, char **argv)
 	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))
 		pm_opt_usage(&help, "no simulator given; try --usual");
 	if (!s)
-		s = scheduled ? schedule_open(&sched, argv, argc, format, &src, &which, &err)
-			      : replayed_open(argv[0], format, &src, &which, &err);
+		s = cores || sched.from
+			    ? schedule_open(&sched, argv, argc, format, &src, &which, &err)
+			    : replayed_open(argv[0], format, &src, &which, &err);
 	if (!s && usual)
 		s = traces_add_usual(p, src.facts, &err);
 	if (!s)

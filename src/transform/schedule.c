@@ -8,15 +8,7 @@
 
 #include "trace/pug_file.h"
 
-/* ---- who may run ------------------------------------------------------------------------------- */
-
-void schedule_ready(struct pm_schedule *s, struct member *m, uint64_t time)
-{
-	m->state = MEMBER_READY;
-	m->ready_at = time;
-	pm_grow(s->line, s->nline, s->cap_line);
-	s->line[s->nline++] = (uint32_t)(m - s->member);
-}
+/* ---- who may run ---------------------------------------------------------------------------- */
 
 static void run_on(struct pm_schedule *s, unsigned core, size_t place)
 {
@@ -131,7 +123,7 @@ static struct sim_core *choose(struct pm_schedule *s)
 	}
 }
 
-/* ---- what it does ------------------------------------------------------------------------------- */
+/* ---- what it does --------------------------------------------------------------------------- */
 
 static bool is_step(const struct pm_schedule *s, const struct pm_event *e)
 {
@@ -295,7 +287,7 @@ static enum pm_status next(void *self, const struct pm_batch **b, struct pm_err 
 	}
 }
 
-/* ---- life --------------------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 struct pm_schedule *pm_schedule_new(const struct pm_schedule_conf *c)
 {
@@ -382,7 +374,9 @@ static void close_schedule(void *self)
 	pm_schedule_free(self);
 }
 
-static const struct pm_source_ops ops = { .name = "schedule", .next = next, .close = close_schedule };
+static const struct pm_source_ops ops = {
+	.name = "schedule", .next = next, .close = close_schedule
+};
 
 enum pm_status pm_schedule_source(struct pm_schedule *s, struct pm_source *src, struct pm_err *err)
 {

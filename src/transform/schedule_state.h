@@ -61,7 +61,13 @@ struct pm_schedule {
 	size_t nslice, cap_slice;
 };
 
-void schedule_ready(struct pm_schedule *s, struct member *m, uint64_t time);
+static inline void schedule_ready(struct pm_schedule *s, struct member *m, uint64_t time)
+{
+	m->state = MEMBER_READY;
+	m->ready_at = time;
+	pm_grow(s->line, s->nline, s->cap_line);
+	s->line[s->nline++] = (uint32_t)(m - s->member);
+}
 
 /* An event of @m that is no instruction, at @now. */
 void schedule_look(struct pm_schedule *s, struct member *m, const struct pm_event *e, uint64_t now);

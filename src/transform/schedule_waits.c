@@ -13,7 +13,8 @@ static bool waits(uint64_t call)
 {
 	static const uint16_t calls[] = {
 		7 /* poll */, 23 /* select */, 34 /* pause */, 35 /* nanosleep */, 43 /* accept */,
-		45 /* recvfrom */, 47 /* recvmsg */, 61 /* wait4 */, 65 /* semop */, 70 /* msgrcv */,
+		45 /* recvfrom */, 47 /* recvmsg */, 61 /* wait4 */, 65 /* semop */,
+		70 /* msgrcv */,
 		74 /* fsync */, 75 /* fdatasync */, 128 /* rt_sigtimedwait */,
 		130 /* rt_sigsuspend */, 230 /* clock_nanosleep */, 232 /* epoll_wait */,
 		247 /* waitid */, 270 /* pselect6 */, 271 /* ppoll */, 281 /* epoll_pwait */,

@@ -33,7 +33,8 @@ struct o_line_record {
 struct o_coherence {
 	const struct pm_coherence_conf *cc;
 	uint64_t now, length;
-	struct o_store l1i[PM_COHERENCE_CORES], l1d[PM_COHERENCE_CORES], l2[PM_COHERENCE_CORES], last;
+	struct o_store l1i[PM_COHERENCE_CORES], l1d[PM_COHERENCE_CORES], l2[PM_COHERENCE_CORES];
+	struct o_store last;
 	struct pm_core_counts n[PM_COHERENCE_CORES];
 	struct pm_shared_counts shared;
 	struct o_line_record *bucket[4096];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sharing STRIDE: four threads count, each in a word of its own, STRIDE bytes from the next one. With
- * 8 all are in one cache line, which each write takes from the others; with 64 none is. */
+/* sharing STRIDE: four threads count, each in a word of its own, STRIDE bytes from the next one.
+ * With 8 all are in one cache line, which each write takes from the others; with 64 none is. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -197,7 +197,7 @@ static void later_access_is_essential(void **state)
 	end(&b);
 }
 
-/* ---- real programs ----------------------------------------------------------------------------- */
+/* ---- real programs -------------------------------------------------------------------------- */
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
