@@ -145,6 +145,8 @@ enum pm_event_flag {
 	PM_REF_INVAL	= 1 << 6,	/* no access: the cache line becomes invalid */
 	PM_REF_ALL	= 1 << 7,	/* with these: all lines; size 0 */
 
+	PM_BUS_LOCKED	= 1 << 0,	/* bus: of a locked instruction */
+
 	PM_EXIT_PROCESS	= 1 << 0,
 	PM_EXIT_SIGNAL	= 1 << 1	/* value is the signal */
 };

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "trace/bus.h"
 #include "trace/sinks.h"
 #include "trace/text.h"
 
@@ -32,8 +33,6 @@ static const char *const six_name[16] = {
 	"I_FETCH", "NC_I_FETCH", "INVALID", "INVALID", "D_READ", "NC_D_READ", "WRITE_BACK",
 	"D_WRITE",
 };
-/* bits 1:0 of 12-byte records' memory type: only the first is not cacheable */
-enum { MEM_UNCACHED, MEM_WRITE_THROUGH, MEM_WRITE_PROTECTED, MEM_WRITE_BACK };
 
 static const uint8_t six_type[16] = {
 	PM_BUS_INVALID, PM_BUS_INTACK, PM_BUS_INVALID, PM_BUS_SPECIAL, PM_BUS_INVALID,
@@ -142,56 +141,24 @@ static void byu_close(void *self)
 	free(r);
 }
 
-#define MAX_EVENTS 3		/* that one record becomes */
-
 /* For @n more records, and the header. */
 static void room(struct pm_builder *b, size_t n)
 {
-	pm_ev_room(b, MAX_EVENTS * n + 1);
-	if (b->cap_bus - b->b.nbus < n) {
-		b->cap_bus = b->b.nbus + n;
-		b->bus = pm_realloc(b->bus, b->cap_bus * sizeof *b->bus);
-	}
-}
-
-/* pm_builder_bus() where there is room: HOT. */
-static inline struct pm_bus *put_bus(struct pm_builder *b, uint64_t addr, unsigned size,
-				     uint64_t time)
-{
-	struct pm_bus *u = &b->bus[b->b.nbus];
-
-	pm_ev_put(b, PM_EV_BUS, 0, size, addr, 0)->id = (uint32_t)b->b.nbus++;
-	*u = (struct pm_bus){ .time = time };
-	return u;
-}
-
-/* The event beside the bus transaction. */
-static inline void lower(struct pm_builder *b, unsigned type, uint64_t addr, unsigned size)
-{
-	static const struct { uint8_t kind, flags; } as[PM_BUS_INVALID + 1] = {
-		[PM_BUS_FETCH] = { PM_EV_LINE, 0 },
-		[PM_BUS_READ] = { PM_EV_READ, 0 }, [PM_BUS_READ_INVAL] = { PM_EV_READ, 0 },
-		[PM_BUS_WRITE] = { PM_EV_WRITE, 0 }, [PM_BUS_WRITEBACK] = { PM_EV_WRITE, 0 },
-		[PM_BUS_IO_READ] = { PM_EV_DEVICE, 0 }, [PM_BUS_IO_WRITE] = { PM_EV_DEVICE,
-			PM_REF_WRITE },
-	};
-
-	if (as[type].kind)
-		pm_ev_put(b, as[type].kind, as[type].flags, size, addr, 0);
+	pm_bus_room(b, n + 1);
 }
 
 static void add_six(struct byu_reader *r, uint32_t addr, unsigned be, unsigned ctl)
 {
 	unsigned on = ~be & 0xff, v = ctl >> 4, off = on ? (unsigned)__builtin_ctz(on) : 0;
 	unsigned size = (unsigned)__builtin_popcount(on);
-	struct pm_bus *u = put_bus(&r->b, addr, size, UINT64_MAX);
+	struct pm_bus *u = pm_bus_put(&r->b, addr, size, UINT64_MAX);
 
 	u->type = six_type[v];
-	u->attr = v >= 8 && !(v & 1) ? MEM_WRITE_BACK : MEM_UNCACHED;
+	u->attr = v >= 8 && !(v & 1) ? PM_BUS_WRITE_BACK : PM_BUS_UNCACHED;
 	u->lanes = (uint8_t)be;
 	u->raw[0] = (uint8_t)ctl;
 	if (on)
-		lower(&r->b, u->type, (uint64_t)addr + off, size);
+		pm_bus_access(&r->b, u->type, (uint64_t)addr + off, size);
 }
 
 static void add_twelve(struct byu_reader *r, uint32_t addr, unsigned req, unsigned size,
@@ -202,16 +169,16 @@ static void add_twelve(struct byu_reader *r, uint32_t addr, unsigned req, unsign
 	if (time != UINT32_MAX)
 		r->time += time;
 	pm_ev_put(&r->b, PM_EV_TIME, 0, 0, 0, r->time);
-	u = put_bus(&r->b, addr, size, time == UINT32_MAX ? UINT64_MAX : time);
+	u = pm_bus_put(&r->b, addr, size, time == UINT32_MAX ? UINT64_MAX : time);
 	u->type = req <= LAST_REQ ? twelve_type[req] : PM_BUS_INVALID;
 	/* such memory is written on the bus only when a line leaves the cache */
-	if (u->type == PM_BUS_WRITE && size >= 8 && (attr & 3) == MEM_WRITE_BACK)
+	if (u->type == PM_BUS_WRITE && size >= 8 && (attr & 3) == PM_BUS_WRITE_BACK)
 		u->type = PM_BUS_WRITEBACK;
 	u->attr = (uint8_t)attr;
 	u->agent = (uint8_t)proc;
 	u->raw[0] = (uint8_t)req;
 	if (size)
-		lower(&r->b, u->type, addr, size);
+		pm_bus_access(&r->b, u->type, addr, size);
 }
 
 static bool parse_text(struct byu_reader *r, const char *s, size_t n)
@@ -434,7 +401,7 @@ static char *put_line(struct byu_writer *w, char *p, uint64_t addr, unsigned siz
 		w->now++;
 	if (w->kind == BYU12 || w->b2a)
 		return put_twelve(w, p, addr, request[type], size < 255 ? size : 255,
-				  MEM_WRITE_BACK, 0, clocks(w));
+				  PM_BUS_WRITE_BACK, 0, clocks(w));
 	return put_six(w, p, addr & ~7ull,
 		       size < 8 ? ~(((1u << size) - 1) << (addr & 7)) & 0xff : 0,
 		       control(type, true));
@@ -450,7 +417,7 @@ static char *put_access(struct byu_writer *w, char *p, char *limit, uint64_t add
 		unsigned off = (unsigned)addr & 7, n = size < 8 - off ? size : 8 - off;
 
 		if (w->kind == BYU12 || w->b2a)
-			p = put_twelve(w, p, addr, request[type], n, MEM_UNCACHED, 0, clocks(w));
+			p = put_twelve(w, p, addr, request[type], n, PM_BUS_UNCACHED, 0, clocks(w));
 		else
 			p = put_six(w, p, addr & ~7ull, ~(((1u << n) - 1) << off) & 0xff,
 				    control(type, false));
@@ -466,6 +433,7 @@ static char *put_transaction(struct byu_writer *w, char *p, const struct pm_even
 			     const struct pm_bus *u)
 {
 	unsigned type = u->type <= PM_BUS_INVALID ? u->type : PM_BUS_INVALID, ctl;
+	const uint8_t cycle = type == PM_BUS_SPECIAL ? pm_bus_request(u, e->addr) : 0;
 
 	if (w->kind == BYU12 || w->b2a) {
 		uint32_t t = w->w.native || u->time != UINT64_MAX
@@ -475,16 +443,22 @@ static char *put_transaction(struct byu_writer *w, char *p, const struct pm_even
 		w->first = false;
 		/* the address may be that of the eight bytes in which the lanes are */
 		return put_twelve(w, p,
-				  w->w.native || !u->lanes || u->lanes == 0xff
+				  w->w.native || !u->lanes || u->lanes == 0xff || cycle
 					  ? e->addr
 					  : (e->addr & ~7ull) +
 						    (unsigned)__builtin_ctz(~u->lanes & 0xff),
-				  w->w.native ? u->raw[0] : request[type], e->size, u->attr,
-				  u->agent, t);
+				  w->w.native ? u->raw[0] : cycle ? cycle : request[type],
+				  cycle && !w->w.native ? 0 : e->size, u->attr, u->agent, t);
 	}
 	if (w->w.native)
 		return put_six(w, p, e->addr, u->lanes, u->raw[0]);
-	ctl = control(type, (u->attr & 3) != MEM_UNCACHED);
+	ctl = control(type, (u->attr & 3) != PM_BUS_UNCACHED);
+	if (type == PM_BUS_SPECIAL) {
+		uint64_t addr = e->addr;
+		uint8_t be = u->lanes ? u->lanes : pm_bus_enables(cycle, &addr);
+
+		return put_six(w, p, addr, be, ctl);
+	}
 	/* byte enables from the access: a transfer of more than 8 bytes is one of whole lanes */
 	if (e->size > 8 || !e->size)
 		return put_six(w, p, e->addr & ~7ull, 0, ctl);
@@ -566,35 +540,6 @@ static char *byu_put(void *self, char *p, const struct pm_batch *b, const struct
 static enum pm_status byu_write(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	return pm_plain_write(self, " ", b, BYU_MAX, byu_put, err);
-}
-
-/* ---- names of cycles ------------------------------------------------------------------------ */
-
-const char *pm_bus_cycle(const struct pm_bus *u, uint64_t addr)
-{
-	/* by the byte enables, of Pentium's bus */
-	static const struct { uint8_t lanes; const char *name; } six[] = {
-		{ 0xfe, "shutdown" }, { 0xfd, "invalidate" }, { 0xf7, "write-back-invalidate" },
-		{ 0xef, "flush-ack" }, { 0xdf, "branch-trace" },
-	};
-	/* by the request type, of Pentium II's */
-	static const struct { uint8_t req; const char *name; } requests[] = {
-		{ 0x20, "deferred-reply" }, { 0x22, "agent-response" }, { 0x23, "branch-trace" },
-		{ 0x31, "shutdown" }, { 0x32, "flush" }, { 0x33, "halt" }, { 0x34, "sync" },
-		{ 0x35, "flush-ack" }, { 0x36, "stop-clock-ack" }, { 0x37, "smi-ack" },
-	};
-
-	if (u->type != PM_BUS_SPECIAL)
-		return NULL;
-	for (size_t i = 0; i < NR(requests); i++)
-		if (u->raw[0] == requests[i].req && u->lanes == 0)
-			return requests[i].name;
-	for (size_t i = 0; i < NR(six); i++)
-		if (u->lanes == six[i].lanes)
-			return six[i].name;
-	if (u->lanes == 0xfb)
-		return addr == 0 ? "halt" : addr == 0x10 ? "stop-grant" : NULL;
-	return NULL;
 }
 
 /* ---- probing -------------------------------------------------------------------------------- */

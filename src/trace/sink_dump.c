@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/result.h"
+#include "trace/bus.h"
 #include "trace/idt.h"
 #include "trace/io.h"
 #include "trace/penn.h"
@@ -126,6 +127,8 @@ const char *pm_flag_name(enum pm_kind kind, unsigned bit)
 	const char *const *name = kind == PM_EV_BRANCH ? branch_flags :
 				  kind == PM_EV_EXIT ? exit_flags : ref_flags;
 
+	if (!bit && kind == PM_EV_BUS)
+		return "locked";	/* PM_BUS_LOCKED */
 	if (!bit && (kind == PM_EV_READ || kind == PM_EV_WRITE || kind == PM_EV_LINE))
 		return "fill";		/* PM_REF_FILL */
 	return name[bit] ? name[bit] : bits[bit];

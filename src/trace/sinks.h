@@ -42,9 +42,6 @@ extern const struct pm_sink_ops *const pm_hub_sinks[];
 enum pm_status pm_sink_add(struct pm_pipeline *p, const char *spec,
 			   const struct pm_sink_ops *const *more, struct pm_err *err);
 
-/* Which special cycle a bus transaction is, as "halt"; NULL: it is none, or not known. */
-const char *pm_bus_cycle(const struct pm_bus *u, uint64_t addr);	/* fmt_byu.c */
-
 /* What bit @bit of the flags of such events is called. Borrowed for good. */
 const char *pm_flag_name(enum pm_kind kind, unsigned bit);
 

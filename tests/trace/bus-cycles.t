@@ -26,6 +26,15 @@ $ for r in SHUTDOWN FLUSH HALT SYNC FLUSHACK STOPCLKAK SMIACK DEFERREPLY; do pri
 > cycle=stop-clock-ack
 > cycle=smi-ack
 > cycle=deferred-reply
+# From six bytes to twelve and back they stay what they are.
+$ head -c 42 s.byu >seven.byu; pugmark convert -q seven.byu s.byu12; pugmark dump -f byu12 s.byu12 | grep -o 'cycle=.*'; pugmark convert -q -f byu12 s.byu12 t.byu; cmp t.byu seven.byu
+> cycle=shutdown
+> cycle=flush
+> cycle=halt
+> cycle=stop-clock-ack
+> cycle=sync
+> cycle=flush-ack
+> cycle=branch-trace
 $ pugmark dump $TESTS/data/formats/laplace.kev | head -n 4
 > 0 opaque - 22 flags=write value=0x16 bytes=6c61706c6163652d6576656e7473006c61706c616365
 > 0 time 0x0 - time=16
