@@ -3,14 +3,21 @@
 
 #include <string.h>
 
+#include "collect/qemu/stream.h"
+
 #define CR0_PG		(1u << 31)
+#define CR4_PAE		(1u << 5)
+#define CR4_LA57	(1u << 12)
+#define PRESENT		1u
+#define LARGE		0x80u
+#define FRAME		0x000ffffffffff000ull
 #define EFER_LMA	(1u << 10)
 #define VECTORS		256u
 
 struct guest guest = { .selector = UINT32_MAX };
 
 enum {
-	R_RIP, R_RSP, R_CS, R_CR0, R_CR3, R_EFER,
+	R_RIP, R_RSP, R_CS, R_CR0, R_CR3, R_CR4, R_EFER,
 	R_RDI, R_RSI, R_RDX, R_RCX, R_R8, R_R9, R_RAX,
 	R_COUNT
 };
@@ -21,9 +28,9 @@ bool guest_find_registers(void)
 {
 	static const char *const name[R_COUNT][2] = {
 		[R_RIP] = { "rip", "eip" }, [R_RSP] = { "rsp", "esp" }, [R_CS] = { "cs" }, [R_CR0] = { "cr0" },
-		[R_CR3] = { "cr3" }, [R_EFER] = { "efer" }, [R_RDI] = { "rdi" }, [R_RSI] = { "rsi" },
-		[R_RDX] = { "rdx" }, [R_RCX] = { "rcx" }, [R_R8] = { "r8" }, [R_R9] = { "r9" },
-		[R_RAX] = { "rax" },
+		[R_CR3] = { "cr3" }, [R_CR4] = { "cr4" }, [R_EFER] = { "efer" }, [R_RDI] = { "rdi", "edi" },
+		[R_RSI] = { "rsi", "esi" }, [R_RDX] = { "rdx", "edx" }, [R_RCX] = { "rcx", "ecx" },
+		[R_R8] = { "r8" }, [R_R9] = { "r9" }, [R_RAX] = { "rax", "eax" },
 	};
 	struct g_array *all = qemu_plugin_get_registers();
 
@@ -198,4 +205,65 @@ uint64_t guest_branch(const uint8_t *p, unsigned len, uint64_t end)
 		 (i + 6 == len && p[i] == 0x0f && (p[i + 1] & 0xf0) == 0x80))
 		memcpy(&d, p + len - 4, 4);
 	return end + (uint64_t)(int64_t)d;
+}
+
+unsigned guest_cycle(const uint8_t *p, unsigned len, unsigned *size, uint32_t *port, bool *string)
+{
+	const unsigned i = prefixes(p, len);
+	const uint8_t op = i < len ? p[i] : 0;
+	const bool narrow = memchr(p, 0x66, i);
+
+	*size = op & 1 ? narrow ? 1 : 2 : 0;
+	*port = UINT32_MAX;
+	*string = (op & 0xfc) == 0x6c;
+	if (op == 0xf4)
+		return QS_HALT;
+	if (op == 0x0f && i + 2 == len && p[i + 1] == 0x09 && !memchr(p, 0xf3, i))
+		return QS_FLUSH;
+	if (op == 0x0f && i + 2 == len && p[i + 1] == 0x08)
+		return QS_INVALIDATE;
+	if (*string || (op & 0xfc) == 0xec)
+		return op & 2 ? QS_OUT : QS_IN;
+	if ((op & 0xfc) != 0xe4 || i + 2 != len)
+		return 0;
+	*port = p[i + 1];
+	return op & 2 ? QS_OUT : QS_IN;
+}
+
+uint32_t guest_port(void)
+{
+	return read_register(R_RDX) & 0xffff;
+}
+
+uint32_t guest_written(void)
+{
+	return (uint32_t)read_register(R_RAX);
+}
+
+uint64_t guest_walk(uint64_t addr, const uint8_t *ram, uint64_t size)
+{
+	const uint64_t cr4 = read_register(R_CR4);
+	const bool pae = guest.wide || cr4 & CR4_PAE;
+	const unsigned each = pae ? 8 : 4, bits = pae ? 9 : 10;
+	uint64_t table = read_register(R_CR3) & (guest.wide || !pae ? FRAME : 0xffffffe0);
+	int shift = guest.wide ? cr4 & CR4_LA57 ? 48 : 39 : pae ? 30 : 22;
+
+	for (;; shift -= (int)bits) {
+		const uint64_t at = table + (addr >> shift & ((1u << bits) - 1)) * each;
+		uint64_t entry = 0;
+
+		if (at + each > size)
+			return QS_NOWHERE;
+		memcpy(&entry, ram + at, each);
+		if (!(entry & PRESENT))
+			return QS_NOWHERE;
+		/* what maps the most has no such bit in 32-bit PAE tables, nor in the first of four
+		 * or five */
+		if (shift == 12 || (entry & LARGE && (shift < 30 || (guest.wide && shift == 30)))) {
+			const uint64_t inside = (1ull << shift) - 1;
+
+			return (entry & FRAME & ~inside) | (addr & inside);
+		}
+		table = entry & FRAME;
+	}
 }

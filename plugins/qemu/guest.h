@@ -41,6 +41,15 @@ bool guest_interrupted(unsigned vector, uint64_t *pc);
 /* An instruction of CONTROL_IDT or CONTROL_GDT has read @v of its operand. */
 void guest_table(enum control which, const struct qemu_plugin_mem_value *v);
 enum control guest_control(const uint8_t *insn, unsigned len);
+/* What no reference shows: a port is read or written, the processor halts... 0: nothing such. Else
+ * enum qs_cycle; *size: log2 of the port's; *port: it, or UINT32_MAX: it is in dx; *string: each
+ * reference is a transfer. */
+unsigned guest_cycle(const uint8_t *insn, unsigned len, unsigned *size, uint32_t *port,
+		     bool *string);
+uint32_t guest_port(void);		/* dx */
+uint32_t guest_written(void);		/* eax */
+/* Where the page tables say that @addr is; QS_NOWHERE: it is not mapped. @ram: all memory. */
+uint64_t guest_walk(uint64_t addr, const uint8_t *ram, uint64_t size);
 /* Registers of a call: rdi, rsi, rdx, rcx, r8, r9; rax. 0: there is none. */
 uint64_t guest_argument(unsigned i);
 uint64_t guest_stack_pointer(void);

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "guest.h"
+#include "physical.h"
 #include "ring.h"
 #include "watch.h"
 
@@ -31,10 +32,14 @@ struct insn {				/* what on_reference() is told */
 	struct block *block;
 	uint16_t slot;			/* as it stands in a word */
 	uint16_t control;		/* enum control */
+	uint32_t cycle;			/* number of a QS_CYCLE; 0: it makes none */
+	uint32_t port;			/* UINT32_MAX: the one in dx */
+	bool string;			/* the cycle is one for each reference */
 };
 
 struct block {
 	uint64_t pc, word;		/* what is said when it begins */
+	uint64_t physical, physical_rest;	/* of its first byte; of the first in the next page */
 	uint32_t n, bytes;
 	uint32_t number;		/* UINT32_MAX: pugmark does not know it yet */
 	uint64_t next[2];		/* behind it, and where it branches to */
@@ -56,7 +61,8 @@ static struct {
 	bool plain;			/* on, nothing to look at, and not away */
 	bool on;			/* pugmark is told */
 	bool look;			/* control registers may have changed */
-	bool devices;			/* whether a reference is to a device is wanted */
+	bool physical;			/* physical addresses and what no reference shows are wanted */
+	bool checked;			/* the running `ins` has made the write that only checks */
 	uint32_t nblocks;
 	uint64_t space;
 } state;
@@ -68,9 +74,11 @@ static struct {
 	size_t n, mask;
 } table;
 
-static uint64_t hash(uint64_t pc, const uint8_t *p, size_t n)
+static uint64_t hash(const struct block *b)
 {
-	uint64_t h = pc * 0x9e3779b97f4a7c15u ^ n;
+	const uint8_t *p = b->code;
+	size_t n = b->bytes;
+	uint64_t h = (b->pc ^ b->physical * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u ^ n;
 
 	while (n--)
 		h = (h ^ *p++) * 0x100000001b3u;
@@ -80,6 +88,7 @@ static uint64_t hash(uint64_t pc, const uint8_t *p, size_t n)
 static bool same(const struct block *a, const struct block *b)
 {
 	return a->pc == b->pc && a->n == b->n && a->bytes == b->bytes &&
+	       a->physical == b->physical && a->physical_rest == b->physical_rest &&
 	       !memcmp(a->len, b->len, a->n) && !memcmp(a->code, b->code, a->bytes);
 }
 
@@ -108,7 +117,7 @@ static void enlarge(void)
 	table.slot = alloc(size * 2 * sizeof *table.slot);
 	for (size_t i = 0; i < size; i++)
 		if (old[i]) {
-			size_t h = hash(old[i]->pc, old[i]->code, old[i]->bytes) & table.mask;
+			size_t h = hash(old[i]) & table.mask;
 
 			while (table.slot[h])
 				h = (h + 1) & table.mask;
@@ -124,7 +133,7 @@ static struct block *keep(struct block *b)
 
 	if (table.n * 2 > table.mask)
 		enlarge();
-	h = hash(b->pc, b->code, b->bytes) & table.mask;
+	h = hash(b) & table.mask;
 	for (; table.slot[h]; h = (h + 1) & table.mask)
 		if (same(table.slot[h], b)) {
 			free(b);
@@ -167,10 +176,12 @@ static void define(struct block *b, bool wide)
 
 	b->number = state.nblocks++;
 	b->word = QS_BLOCK | (uint64_t)b->number << 32;
-	ring_room(3 + nlen + ncode);
-	ring_put(qs_record(QS_DEFINE, 2 + nlen + ncode, b->number));
+	ring_room(5 + nlen + ncode);
+	ring_put(qs_record(QS_DEFINE, 4 + nlen + ncode, b->number));
 	ring_put(b->pc);
 	ring_put(b->n | (uint64_t)wide << 16);
+	ring_put(b->physical);
+	ring_put(b->physical_rest);
 	memset(ring.w, 0, 8 * (size_t)(nlen + ncode));
 	memcpy(ring.w, b->len, b->n);
 	memcpy(ring.w + nlen, b->code, b->bytes);
@@ -296,6 +307,41 @@ static __attribute__((noinline)) void unusual_reference(const struct insn *in, u
 	ring_put(addr);
 }
 
+/* A port's number is as wide as its instruction says, or as dx. */
+static void say_cycle(const struct insn *in)
+{
+	const uint32_t port = in->port == UINT32_MAX ? guest_port() : in->port;
+
+	ring_room(3);
+	ring_put(qs_record(QS_CYCLE, 2, in->cycle));
+	ring_put(port);
+	ring_put(guest_written());
+}
+
+static void on_cycle(unsigned cpu, void *data)
+{
+	const struct insn *in = data;
+
+	(void)cpu;
+	state.checked = false;
+	if (state.on && in->block == state.now && !in->string)
+		say_cycle(in);
+}
+
+/* The cycle of an ins or outs, beside its reference. False: the reference is none. QEMU writes
+ * nothing first, so that a fault comes before the port is read. */
+static bool say_string_cycle(const struct insn *in)
+{
+	const bool reads = (in->cycle >> QS_CYCLE_SHIFT & 7) == QS_IN;
+
+	state.checked = reads && !state.checked;
+	if (state.checked)
+		return false;
+	if (state.physical && state.on && in->block == state.now)
+		say_cycle(in);
+	return true;
+}
+
 /* HOT */
 static void on_reference(unsigned cpu, uint32_t info, uint64_t addr, void *data)
 {
@@ -308,11 +354,18 @@ static void on_reference(unsigned cpu, uint32_t info, uint64_t addr, void *data)
 
 		guest_table((enum control)in->control, &v);
 	}
+	if (__builtin_expect(in->string, 0) && !say_string_cycle(in))
+		return;
 	if (__builtin_expect(!state.on, 0))
 		return;
 	word = QS_REF | in->slot | bits_of(info);
-	if (state.devices && qemu_plugin_hwaddr_is_io(qemu_plugin_get_hwaddr(info, addr)))
-		word |= QS_DEVICE;
+	if (state.physical) {
+		const struct qemu_plugin_hwaddr *h = qemu_plugin_get_hwaddr(info, addr);
+
+		if (qemu_plugin_hwaddr_is_io(h))
+			word |= QS_DEVICE;
+		physical_say(h, addr, 1u << (word >> QS_SIZE_SHIFT & 7));
+	}
 	if (__builtin_expect(in->block != state.now ||
 			     (uint64_t)((int64_t)(addr << 16) >> 16) != addr, 0)) {
 		unusual_reference(in, word, addr);
@@ -322,6 +375,28 @@ static void on_reference(unsigned cpu, uint32_t info, uint64_t addr, void *data)
 }
 
 /* ---- what is translated ---------------------------------------------------------------------- */
+
+static void find_physical(struct block *b, const struct qemu_plugin_tb *tb)
+{
+	const uint64_t next = (b->pc | 4095) + 1;
+
+	b->physical = b->physical_rest = QS_NOWHERE;
+	if (!state.physical)
+		return;
+	b->physical = physical_code(qemu_plugin_insn_haddr(qemu_plugin_tb_get_insn(tb, 0)), b->pc);
+	/* the call-back of the block may not have seen how CR3 changed */
+	if (b->pc + b->bytes > next)
+		b->physical_rest = physical_code(NULL, next);
+}
+
+/* What no reference shows of it, and of ins and outs what one does. */
+static void find_cycle(struct insn *in, unsigned slot, const uint8_t *p, unsigned len)
+{
+	unsigned size, cycle;
+
+	cycle = guest_cycle(p, len, &size, &in->port, &in->string);
+	in->cycle = cycle ? slot | cycle << QS_CYCLE_SHIFT | size << QS_CYCLE_SIZE : 0;
+}
 
 static struct block *read_block(const struct qemu_plugin_tb *tb)
 {
@@ -356,8 +431,10 @@ static struct block *read_block(const struct qemu_plugin_tb *tb)
 			.control = (uint16_t)guest_control(p, (unsigned)len),
 		};
 		b->control |= b->insn[i].control == CONTROL_REGISTER;
+		find_cycle(&b->insn[i], (unsigned)i, p, (unsigned)len);
 		p += len;
 	}
+	find_physical(b, tb);
 	b->next[0] = b->pc + bytes;
 	b->next[1] = guest_branch(p - b->len[n - 1], b->len[n - 1], b->next[0]);
 	return b;
@@ -369,10 +446,15 @@ static void on_translate(uint64_t id, struct qemu_plugin_tb *tb)
 
 	(void)id;
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_R_REGS, b);
-	for (size_t i = 0; i < b->n; i++)
-		qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(tb, i), on_reference,
-						 QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_MEM_RW,
-						 &b->insn[i]);
+	for (size_t i = 0; i < b->n; i++) {
+		struct qemu_plugin_insn *in = qemu_plugin_tb_get_insn(tb, i);
+
+		if (b->insn[i].string || (state.physical && b->insn[i].cycle))
+			qemu_plugin_register_vcpu_insn_exec_cb(in, on_cycle, QEMU_PLUGIN_CB_R_REGS,
+							       &b->insn[i]);
+		qemu_plugin_register_vcpu_mem_cb(in, on_reference, QEMU_PLUGIN_CB_R_REGS,
+						 QEMU_PLUGIN_MEM_RW, &b->insn[i]);
+	}
 }
 
 static void on_cpu(uint64_t id, unsigned cpu)
@@ -394,22 +476,24 @@ EXPORT int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int ar
 
 int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, char **argv)
 {
-	int fd = -1, watch = -1;
+	int fd = -1, watch = -1, memory = -1;
 
 	for (int i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "ring=", 5))
 			fd = atoi(argv[i] + 5);
 		else if (!strncmp(argv[i], "watch=", 6))
 			watch = atoi(argv[i] + 6);
-		else if (!strcmp(argv[i], "devices=on"))
-			state.devices = true;
+		else if (!strncmp(argv[i], "memory=", 7))
+			memory = atoi(argv[i] + 7);
 	}
+	state.physical = memory >= 0;
 	if (!info->system_emulation || info->system.max_vcpus != 1 ||
 	    (strcmp(info->target_name, "x86_64") && strcmp(info->target_name, "i386"))) {
 		fprintf(stderr, "pugmark's plug-in traces a system with one x86 processor\n");
 		return 1;
 	}
-	if (!ring_open(fd) || (watch >= 0 && !watch_open(watch))) {
+	if (!ring_open(fd) || (watch >= 0 && !watch_open(watch)) ||
+	    (memory >= 0 && !physical_open(memory))) {
 		fprintf(stderr, "pugmark's plug-in is started by `pugmark machine run --guest`\n");
 		return 1;
 	}

@@ -129,11 +129,11 @@ static void put_run(struct pm_result *r, const struct machine *m, double seconds
 static struct {
 	const char *elf, *kernel, *initrd, *append, *disk, *cpu, *ram;
 	const char *input, *save, *load, *trace, *trace_format, *json, *gdb;
-	const char *refs, *refs_format, *kernel_events, *guest, *qemu;
+	const char *refs, *refs_format, *kernel_events, *guest, *qemu, *bus_caches;
 	struct pm_opt_list sims;
 	struct monitor_config monitor;
 	uint64_t limit, cycles, port, warmup;
-	bool readonly, quiet, stats, no_idle;
+	bool readonly, quiet, stats, no_idle, bus_locks;
 } run;
 
 static const struct pm_opt run_opts[] = {
@@ -168,6 +168,10 @@ static const struct pm_opt run_opts[] = {
 		"bus transactions (byu, byu12), or as references (din, lackey...)"),
 	OPT_STR(0, "bus-format", &run.monitor.bus_format, "FORMAT",
 		"its format (default: by the name)"),
+	OPT_STR(0, "bus-caches", &run.bus_caches, "CONFIG",
+		"--guest: caches before the bus, as `pugmark sim --cache` has them; off: none"),
+	OPT_FLAG(0, "bus-locks", &run.bus_locks,
+		 "--guest: locked instructions lock the bus, as a Pentium's, and no line"),
 	OPT_STR('o', "exec-trace", &run.trace, "FILE",
 		"every instruction; with --cat, from the begin on"),
 	OPT_STR('t', "to", &run.trace_format, "FORMAT", "its format (default: by the name)"),
@@ -190,13 +194,12 @@ static const struct pm_opt run_opts[] = {
 	OPT_END
 };
 
-/* What an x86 guest can do, and what only the R4400 can. */
-static void check_guest(const struct pm_opt_help *help)
+/* What an x86 guest can do, and what only the R4400 can. How much RAM it has. */
+static uint64_t check_guest(const struct pm_opt_help *help)
 {
 	const struct { const char *option; bool given; } r4400[] = {
 		{ "--elf", run.elf }, { "--load", run.load }, { "--save", run.save },
 		{ "--cat", run.monitor.cat }, { "--sideband", run.monitor.sideband },
-		{ "--bus", run.monitor.bus }, { "--bus-format", run.monitor.bus_format },
 		{ "--no-idle", run.no_idle }, { "--warmup", run.warmup },
 		{ "--cycles", run.cycles }, { "--gdb", run.gdb },
 	};
@@ -211,8 +214,14 @@ static void check_guest(const struct pm_opt_help *help)
 		pm_opt_usage(help, "--guest needs --kernel");
 	if (run.kernel_events && strcmp(run.guest, "x86_64"))
 		pm_opt_usage(help, "--kernel-events is for guests of x86_64, not of %s", run.guest);
-	if (run.ram && (!pm_parse_size(run.ram, &ram) || ram < 1 << 20))
+	if (!pm_parse_size(run.ram ? run.ram : QEMU_RAM, &ram) || ram < 1 << 20)
 		pm_opt_usage(help, "'%s' is not a size of RAM", run.ram);
+	if (run.monitor.bus && (ram > QEMU_LOW_RAM || ram % 4096))
+		pm_opt_usage(help, "--bus is for guests with at most 3G of RAM, in whole pages");
+	if (!run.monitor.bus && (run.monitor.bus_format || run.bus_caches || run.bus_locks))
+		pm_opt_usage(help, "%s needs --bus", run.monitor.bus_format ? "--bus-format" :
+			     run.bus_caches ? "--bus-caches" : "--bus-locks");
+	return ram;
 }
 
 static void parse_run(int argc, char **argv, struct machine_config *cfg)
@@ -240,9 +249,12 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 	if (run.refs_format && !run.refs)
 		pm_opt_usage(&help, "--refs-format needs --refs");
 	if (run.guest) {
-		check_guest(&help);
+		cfg->ram_size = (uint32_t)check_guest(&help);
 		return;
 	}
+	if (run.bus_caches || run.bus_locks)
+		pm_opt_usage(&help, "%s is for --guest; the R4400 has caches of its own: --cpu",
+			     run.bus_caches ? "--bus-caches" : "--bus-locks");
 	if (run.qemu)
 		pm_opt_usage(&help, "--qemu needs --guest");
 	run.cpu = run.cpu ? run.cpu : "r4400";
@@ -408,7 +420,7 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 	return st == PM_OK && m->stop != RESET ? 0 : 1;
 }
 
-static int run_guest(void)
+static int run_guest(uint32_t ram)
 {
 	struct machine_guest g = {
 		.qemu = {
@@ -417,11 +429,13 @@ static int run_guest(void)
 			.cpu = run.cpu, .ram = run.ram, .input = run.input,
 			.read_only = run.readonly, .quiet = run.quiet,
 			.console_to_stderr = run.json && !strcmp(run.json, "-"),
-			.limit = run.limit,
+			.limit = run.limit, .physical = run.monitor.bus, .ram_size = ram,
 		},
 		.trace = run.trace, .trace_format = run.trace_format, .json = run.json,
 		.refs = run.refs, .refs_format = run.refs_format,
 		.kernel_events = run.kernel_events, .sims = &run.sims, .stats = run.stats,
+		.bus = run.monitor.bus, .bus_format = run.monitor.bus_format,
+		.bus_caches = run.bus_caches, .bus_locks = run.bus_locks,
 	};
 
 	return machine_guest(&g);
@@ -439,7 +453,7 @@ static int machine_run_cmd(int argc, char **argv)
 
 	parse_run(argc, argv, &cfg);
 	if (run.guest)
-		return run_guest();
+		return run_guest(cfg.ram_size);
 	result = pm_result_for("machine-run");
 	if (!run.load || machine_snapshot_config(run.load, &cfg, &err) == PM_OK)
 		m = set_up(&cfg, &input, &err);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyse/bus_caches.h"
+#include "analyse/cache_sim.h"
 #include "analyse/sims.h"
 #include "base/elapsed.h"
 #include "cli/traces.h"
@@ -18,6 +20,10 @@
 
 struct guest {
 	struct pm_pipeline *p;
+	struct pm_pipeline *bus_p;	/* NULL: what is on the bus is not wanted */
+	struct guest_bus *bus;
+	struct pm_bus_counts behind;	/* its caches */
+	bool cached;
 	struct pm_result *result;
 	struct qs_reader *r;
 	struct guest_events *events;	/* NULL: not wanted */
@@ -56,6 +62,48 @@ static enum pm_status set_up(const struct machine_guest *g, struct pm_pipeline *
 	if (g->refs && pm_trace_create(p, g->refs, refs_format, facts, err) != PM_OK)
 		return PM_ERR;
 	return pm_pipeline_start(p, facts, "traces of x86 guests", err);
+}
+
+/* The bus, as transactions behind caches or without. */
+static enum pm_status set_up_bus(const struct machine_guest *g, struct guest *x, struct pm_err *err)
+{
+	const char *caches = g->bus_caches ? g->bus_caches : pm_cache_default(false);
+	const struct guest_bus_config cfg = {
+		.ram = g->qemu.ram_size, .cached = strcmp(caches, "off"),
+	};
+
+	x->cached = cfg.cached;
+	x->bus_p = pm_pipeline_new();
+	pm_pipeline_info(x->bus_p, "source", "QEMU");
+	pm_pipeline_info(x->bus_p, "program", g->qemu.kernel);
+	if (cfg.cached && pm_bus_caches_add(x->bus_p, caches, g->bus_locks, &x->behind,
+					    err) != PM_OK)
+		return PM_ERR;
+	if (pm_trace_create(x->bus_p, g->bus, g->bus_format, GUEST_BUS_FACTS, err) != PM_OK ||
+	    pm_pipeline_start(x->bus_p, GUEST_BUS_FACTS, "bus traces of x86 guests", err) != PM_OK)
+		return PM_ERR;
+	x->bus = guest_bus_new(x->bus_p, &cfg);
+	return PM_OK;
+}
+
+static void put_bus(struct pm_result *r, const struct guest *x)
+{
+	static const struct { uint8_t type; const char *name; } all[] = {
+		{ PM_BUS_FETCH, "fetches" }, { PM_BUS_READ, "reads" },
+		{ PM_BUS_READ_INVAL, "reads_for_stores" }, { PM_BUS_WRITE, "writes" },
+		{ PM_BUS_WRITEBACK, "write_backs" }, { PM_BUS_IO_READ, "port_reads" },
+		{ PM_BUS_IO_WRITE, "port_writes" }, { PM_BUS_INTACK, "interrupts" },
+		{ PM_BUS_SPECIAL, "special" },
+	};
+	const struct guest_bus_totals *t = guest_bus_totals(x->bus);
+	const struct pm_bus_counts *c = x->cached ? &x->behind : &t->transactions;
+
+	pm_result_begin(r, "bus");
+	for (unsigned i = 0; i < NR(all); i++)
+		pm_result_u64(r, all[i].name, c->of[all[i].type], "transactions");
+	pm_result_u64(r, "locked", t->locked, "transactions");
+	pm_result_u64(r, "unplaced", t->lost, NULL);
+	pm_result_end(r);
 }
 
 static void put_run(struct pm_result *r, const struct qs_totals *t, uint64_t events,
@@ -112,9 +160,11 @@ static enum pm_status begin(struct machine_guest *g, struct guest *x, struct pm_
 		if (!x->file)
 			return PM_ERR;
 	}
-	if (set_up(g, x->p, err) != PM_OK)
+	if (set_up(g, x->p, err) != PM_OK || (g->bus && set_up_bus(g, x, err) != PM_OK))
 		return PM_ERR;
 	x->r = qs_reader_new(x->p, g->qemu.limit);
+	if (x->bus)
+		qs_reader_bus(x->r, x->bus);
 	if (x->events)
 		qs_reader_kernel(x->r, x->events, x->file, g->refs);
 	return PM_OK;
@@ -137,7 +187,11 @@ static enum pm_status run_guest(struct machine_guest *g, struct guest *x, enum q
 		*err = *ended;
 		st = PM_ERR;
 	}
-	return st == PM_OK ? qs_reader_finish(x->r, err) : st;
+	if (st == PM_OK)
+		st = qs_reader_finish(x->r, err);
+	if (st == PM_OK && x->bus)
+		st = guest_bus_end(x->bus, *how == QEMU_RESET, err);
+	return st;
 }
 
 static enum pm_status finish(const struct machine_guest *g, struct guest *x, enum qemu_end how,
@@ -146,8 +200,11 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 	const struct qs_totals *t = qs_reader_totals(x->r);
 
 	put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
-	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK)
+	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK ||
+	    (x->bus && pm_pipeline_finish(x->bus_p, NULL, err) != PM_OK))
 		return PM_ERR;
+	if (x->bus)
+		put_bus(x->result, x);
 	if (x->file && pm_kernel_file_finish(x->file, NO_EVENTS, err) != PM_OK)
 		return PM_ERR;
 	return report(g, x->result, t, seconds, err);
@@ -172,6 +229,8 @@ int machine_guest(struct machine_guest *g)
 	if (pm_failed(&err))
 		traces_fail(&err);
 	pm_pipeline_free(x.p);
+	pm_pipeline_free(x.bus_p);
+	guest_bus_free(x.bus);
 	qs_reader_free(x.r);	/* behind the pipeline, which refers to its code table */
 	pm_kernel_file_free(x.file);
 	guest_events_free(x.events);

@@ -11,6 +11,9 @@ struct machine_guest {
 	const char *trace, *trace_format, *json;	/* NULL: none */
 	const char *refs, *refs_format;			/* every reference with its address space */
 	const char *kernel_events;			/* NULL: none */
+	/* what is on its bus, and caches before that: as the simulator has them, or "off" */
+	const char *bus, *bus_format, *bus_caches;
+	bool bus_locks;					/* locked instructions lock the bus */
 	const struct pm_opt_list *sims;
 	bool stats;
 };

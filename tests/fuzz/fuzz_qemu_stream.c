@@ -2,11 +2,13 @@
 /* fuzz_qemu_stream.c - what a hostile guest may make of the plug-in in QEMU: any words at all
  *
  * Words are read, or refused with a message that says which. What was read goes to a sink that
- * takes blocks and to one that does not, so that numbers and slots are used. The first byte says
- * after how many words a buffer ends. */
+ * takes blocks and to one that does not, so that numbers and slots are used, and becomes
+ * transactions on the bus, behind caches and without. The first byte says after how many words a
+ * buffer ends. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/bus_caches.h"
 #include "base/result.h"
 #include "collect/qemu/stream_reader.h"
 #include "fuzz.h"
@@ -23,10 +25,25 @@ static struct pm_pipeline *pipeline(struct pm_err *err)
 	return p;
 }
 
+static struct guest_bus *bus(struct pm_pipeline *p, bool cached, struct pm_bus_counts *counts,
+			     struct pm_err *err)
+{
+	const struct guest_bus_config cfg = { .ram = 16 << 20, .cached = cached };
+
+	if ((cached && pm_bus_caches_add(p, "l1i=1k,2way,32;l1d=1k,2way,32", true, counts,
+					 err) != PM_OK) ||
+	    pm_pipeline_sink_new(p, &pm_count_ops, "", err) != PM_OK ||
+	    pm_pipeline_start(p, GUEST_BUS_FACTS, "transactions", err) != PM_OK)
+		abort();
+	return guest_bus_new(p, &cfg);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pm_err err = { 0 };
-	struct pm_pipeline *p;
+	struct pm_pipeline *p, *bus_p;
+	struct pm_bus_counts counts = { 0 };
+	struct guest_bus *g;
 	struct qs_reader *r;
 	enum pm_status st = PM_OK;
 	uint64_t words[64];
@@ -36,7 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	each = 1 + data[0] % 64u;
 	p = pipeline(&err);
+	bus_p = pm_pipeline_new();
+	g = bus(bus_p, data[0] & 0x40, &counts, &err);
 	r = qs_reader_new(p, data[0] & 0x80 ? 20 : 0);
+	qs_reader_bus(r, g);
 	data++;
 	size--;
 	while (st == PM_OK && size >= 8) {
@@ -49,9 +69,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (st == PM_ERR && !pm_failed(&err))
 		abort();
-	if (st != PM_ERR && qs_reader_finish(r, &err) == PM_OK)
-		pm_pipeline_finish(p, NULL, &err);
+	if (st != PM_ERR && qs_reader_finish(r, &err) == PM_OK &&
+	    pm_pipeline_finish(p, NULL, &err) == PM_OK &&
+	    guest_bus_end(g, !size, &err) == PM_OK)
+		pm_pipeline_finish(bus_p, NULL, &err);
 	pm_pipeline_free(p);
+	pm_pipeline_free(bus_p);
+	guest_bus_free(g);
 	qs_reader_free(r);
 	return 0;
 }

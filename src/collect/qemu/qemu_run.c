@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,7 +31,7 @@ struct qemu {
 	const struct qemu_config *cfg;
 	pid_t pid;			/* 0: not started, or reaped */
 	/* memory files; `said`: its standard error */
-	int ring_fd, plugin_fd, watch_fd, said_fd;
+	int ring_fd, plugin_fd, watch_fd, memory_fd, said_fd;
 	int events[2];			/* sockets: QEMU's reports of what happens to the machine */
 	struct qs_ring *ring;
 	uint64_t *copy;			/* of a buffer: nobody else writes to it */
@@ -150,7 +151,14 @@ static void make_args(struct qemu *q)
 	arg(q, "-cpu");
 	arg(q, "%s", c->cpu ? c->cpu : "max,la57=off");
 	arg(q, "-m");
-	arg(q, "%s", c->ram ? c->ram : "256M");
+	arg(q, "%s", c->ram ? c->ram : QEMU_RAM);
+	if (c->physical) {
+		arg(q, "-object");
+		arg(q, "memory-backend-file,id=memory,mem-path=/proc/self/fd/%d,share=on,size=%"
+		    PRIu64, q->memory_fd, c->ram_size);
+		arg(q, "-machine");
+		arg(q, "memory-backend=memory");
+	}
 	arg(q, "-kernel");
 	arg(q, "%s", c->kernel);
 	if (c->initrd) {
@@ -178,8 +186,8 @@ static void make_args(struct qemu *q)
 	arg(q, "-mon");
 	arg(q, "chardev=events,mode=control");
 	arg(q, "-plugin");
-	arg(q, "/proc/self/fd/%d,ring=%d,watch=%d%s", q->plugin_fd, q->ring_fd, q->watch_fd,
-	    c->devices ? ",devices=on" : "");
+	arg(q, "/proc/self/fd/%d,ring=%d,watch=%d,memory=%d", q->plugin_fd, q->ring_fd,
+	    q->watch_fd, q->memory_fd);
 }
 
 static enum pm_status make_files(struct qemu *q, struct pm_err *err)
@@ -199,6 +207,11 @@ static enum pm_status make_files(struct qemu *q, struct pm_err *err)
 	if (w) {
 		q->watch_fd = memfd_create("pugmark-watch", 0);
 		if (q->watch_fd < 0 || write(q->watch_fd, w, sizeof *w) != (ssize_t)sizeof *w)
+			return pm_fail_errno(err, "cannot make a memory file");
+	}
+	if (q->cfg->physical) {
+		q->memory_fd = memfd_create("pugmark-memory", 0);
+		if (q->memory_fd < 0 || ftruncate(q->memory_fd, (off_t)q->cfg->ram_size))
 			return pm_fail_errno(err, "cannot make a memory file");
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, q->events) ||
@@ -374,9 +387,9 @@ static void release(struct qemu *q)
 	for (unsigned i = 0; i < q->narg; i++)
 		free(q->arg[i]);
 	free(q->copy);
-	for (unsigned i = 0; i < 6; i++) {
-		int fd = ((int[]){ q->ring_fd, q->plugin_fd, q->watch_fd, q->said_fd, q->events[0],
-				   q->events[1] })[i];
+	for (unsigned i = 0; i < 7; i++) {
+		int fd = ((int[]){ q->ring_fd, q->plugin_fd, q->watch_fd, q->memory_fd,
+				   q->said_fd, q->events[0], q->events[1] })[i];
 
 		if (fd >= 0)
 			close(fd);
@@ -387,8 +400,8 @@ enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, stru
 			enum qemu_end *how, struct pm_err *ended, struct pm_err *err)
 {
 	struct qemu q = {
-		.cfg = cfg, .ring_fd = -1, .plugin_fd = -1, .watch_fd = -1, .said_fd = -1,
-		.events = { -1, -1 },
+		.cfg = cfg, .ring_fd = -1, .plugin_fd = -1, .watch_fd = -1, .memory_fd = -1,
+		.said_fd = -1, .events = { -1, -1 },
 	};
 	enum pm_status st = make_files(&q, err);
 

@@ -12,18 +12,23 @@
 
 #include "collect/qemu/stream_reader.h"
 
+#define QEMU_RAM	"256M"		/* unless `ram` says another size */
+#define QEMU_LOW_RAM	(3ull << 30)	/* so much has no hole in it for devices */
+
 struct qs_plan;
 struct qemu_config {
 	const char *guest;		/* x86_64 or i386 */
 	const char *qemu;		/* NULL: qemu-system-GUEST */
 	const char *kernel, *initrd, *append, *disk;	/* NULL: none; there is a kernel */
-	const char *cpu, *ram;		/* as QEMU has them; NULL: its best one, 256M */
+	const char *cpu, *ram;		/* as QEMU has them; NULL: its best one,
+					 * QEMU_RAM */
 	const char *input;		/* what is typed at the console; NULL: standard input */
 	bool read_only;			/* the disk */
 	bool quiet;			/* the console is dropped */
 	bool console_to_stderr;
-	bool devices;			/* references to devices' registers are PM_REF_UNCACHED;
-					 * takes time */
+	bool physical;			/* where things are in memory is told, too, and ports and
+					 * the like: for a guest_bus. Takes time */
+	uint64_t ram_size;		/* the same as `ram`, in bytes; at most QEMU_LOW_RAM then */
 	const struct qs_plan *watch;	/* the kernel's functions to watch; NULL: none */
 	uint64_t limit;			/* instructions; 0: none */
 	volatile int *interrupted;

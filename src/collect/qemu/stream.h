@@ -51,8 +51,9 @@ enum qs_tag { QS_REF, QS_BLOCK, QS_RECORD };
 
 enum qs_record {
 	/* 32..63: its number, one more than the last one's. Words: address; instructions, and in
-	 * bit 16 whether it is 64-bit code; a byte for the length of each instruction; their bytes.
-	 * The last two are padded to words. */
+	 * bit 16 whether it is 64-bit code; physical addresses of its first byte, and of its first
+	 * one in the next page, QS_NOWHERE if it is not known, wanted, or there; a byte for the
+	 * length of each instruction; their bytes. The last two are padded to words. */
 	QS_DEFINE = 1,
 	/* A reference whose address needs 64 bits. Words: the reference's; the address. */
 	QS_WIDE_REF,
@@ -65,8 +66,22 @@ enum qs_record {
 	 * 32..62: which of struct qs_plan's; 63: behind. Words: the block's address; the values
 	 * that the plan asks for, QS_TEXT words for one that is text. */
 	QS_WATCHED,
+	/* Where the page of a reference is that follows. Both sides keep a table of QS_PAGES
+	 * entries, found by the lowest bits of the virtual page's number, and this replaces one.
+	 * Words: number of the virtual page; of the physical one. */
+	QS_WHERE,
+	/* An instruction of the block that runs is about to do what no reference shows. 32..63: as
+	 * bits 7..15 above in 0..8, enum qs_cycle in 9..11, log2 of the size in 12..13. Words: the
+	 * port; what is written to it. */
+	QS_CYCLE,
 	QS_END,				/* nothing follows */
 };
+
+#define QS_NOWHERE	UINT64_MAX
+#define QS_PAGES	4096u
+enum qs_cycle { QS_IN = 1, QS_OUT, QS_HALT, QS_FLUSH, QS_INVALIDATE };
+#define QS_CYCLE_SHIFT	9
+#define QS_CYCLE_SIZE	12
 
 #define QS_LEAVE	(1u << 31)
 #define QS_TEXT		32u		/* words of text: terminated, cut if need be */

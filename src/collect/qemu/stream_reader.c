@@ -13,6 +13,7 @@
 #define MAX_BLOCKS	(1u << 24)
 #define MAX_BATCH	(1u << 20)	/* events; of blocks only those with rep have so many */
 #define NMI		2
+#define PAGE		4096u
 #define KERNEL_EVENTS	64u		/* of a batch, at most */
 #define NAME		256u
 #define PUSHED		SIZE_MAX	/* open_at: it has gone to the pipeline, as whole */
@@ -39,6 +40,14 @@ struct qs_reader {
 
 	struct pm_event *ev;
 	size_t nev, cap_ev;
+
+	struct guest_bus *bus;		/* NULL: it is not wanted, and so is none of these */
+	uint64_t *where;		/* physical address of each of ev[] that is a reference */
+	size_t cap_where;
+	struct guest_note *note;
+	size_t nnote, cap_note;
+	struct { uint64_t virtual, physical; } *page;	/* as the plug-in has them */
+
 	size_t open_at;			/* ev[]: the event of `open` */
 	const struct qemu_block *open;	/* of whose end nothing is known yet; NULL: none */
 	uint32_t base;			/* what to add to slots: a rep instruction goes on */
@@ -83,6 +92,9 @@ void qs_reader_free(struct qs_reader *r)
 	free(r->insn);
 	free(r->code_block);
 	free(r->ev);
+	free(r->where);
+	free(r->note);
+	free(r->page);
 	free(r->name);
 	free(r);
 }
@@ -149,14 +161,14 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 	struct qemu_block *b;
 	uint64_t pc;
 
-	if (n < 2 || number != r->code.nblock || number >= MAX_BLOCKS)
+	if (n < 4 || number != r->code.nblock || number >= MAX_BLOCKS)
 		return false;
 	insns = w[1] & 0xffff;
-	if (!insns || insns > QS_MAX_INSNS || w[1] >> 17 || n < 2 + (insns + 7) / 8)
+	if (!insns || insns > QS_MAX_INSNS || w[1] >> 17 || n < 4 + (insns + 7) / 8)
 		return false;
-	len = (const uint8_t *)(w + 2);
-	p = (const uint8_t *)(w + 2 + (insns + 7) / 8);
-	left = (uint32_t)(n - 2 - (insns + 7) / 8) * 8;
+	len = (const uint8_t *)(w + 4);
+	p = (const uint8_t *)(w + 4 + (insns + 7) / 8);
+	left = (uint32_t)(n - 4 - (insns + 7) / 8) * 8;
 	for (uint32_t i = 0, all = 0; i < insns; i++) {
 		all += len[i];
 		if (!len[i] || len[i] > QS_MAX_LEN || all > left)
@@ -183,6 +195,8 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 	find_end(r, b, &x);
 	cb = r->code_block + r->code.nblock++;
 	*cb = (struct pm_block){ .pc = b->pc, .insn = b->first, .n = insns };
+	if (r->bus)
+		guest_bus_block(r->bus, w[2], w[3], r->insn + b->first, insns);
 	return true;
 }
 
@@ -207,9 +221,13 @@ static enum pm_status push(struct qs_reader *r, struct pm_err *err)
 
 	if (!r->nev)
 		return PM_OK;
+	if (r->bus && guest_bus_events(r->bus, r->ev, r->nev, r->where, r->note, r->nnote,
+				       err) != PM_OK)
+		return PM_ERR;
 	r->code.insn = r->insn;
 	r->code.block = r->code_block;
 	r->nev = r->nrare = 0;
+	r->nnote = 0;
 	r->open_at = PUSHED;
 	r->pushed = r->t.instructions;
 	return pm_pipeline_push(r->p, &b, err);
@@ -220,9 +238,29 @@ static inline struct pm_event *add(struct qs_reader *r, enum pm_kind kind)
 	struct pm_event *ev;
 
 	pm_grow(r->ev, r->nev, r->cap_ev);
+	if (__builtin_expect(r->bus != NULL, 0)) {
+		pm_grow(r->where, r->nev, r->cap_where);
+		r->where[r->nev] = 0;
+	}
 	ev = r->ev + r->nev++;
 	*ev = (struct pm_event){ .kind = (uint8_t)kind, .id = PM_NONE };
 	return ev;
+}
+
+static void add_note(struct qs_reader *r, enum guest_note_kind kind, uint32_t slot, uint64_t value)
+{
+	pm_grow(r->note, r->nnote, r->cap_note);
+	r->note[r->nnote++] = (struct guest_note){
+		.at = r->nev, .slot = slot, .kind = (uint8_t)kind, .value = value,
+	};
+}
+
+/* What instructions from number @n on of the open block were about to do did not happen. */
+static void drop_notes(struct qs_reader *r, uint32_t n)
+{
+	while (r->nnote && r->note[r->nnote - 1].at > r->open_at &&
+	       r->note[r->nnote - 1].slot >= n)
+		r->nnote--;
 }
 
 /* So many instructions of the open block completed. HOT. False: the limit is reached. */
@@ -244,6 +282,7 @@ static inline bool close_block(struct qs_reader *r, uint32_t n)
 	} else if (__builtin_expect(n != b->n, 0)) {
 		r->t.cut++;
 		r->ev[r->open_at].value = n;
+		drop_notes(r, n);
 		if (!n && r->open_at + 1 == r->nev)
 			r->nev--;	/* nothing of it happened */
 	}
@@ -334,6 +373,13 @@ void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_ker
 	guest_events_to(g, on_kernel_event, r);
 }
 
+void qs_reader_bus(struct qs_reader *r, struct guest_bus *g)
+{
+	r->bus = g;
+	r->page = pm_alloc_unset(QS_PAGES * sizeof *r->page);
+	memset(r->page, 0xff, QS_PAGES * sizeof *r->page);
+}
+
 /* A function is called, or returns, at the block that begins at w[0]. False: it makes no sense. */
 static bool on_watched(struct qs_reader *r, uint32_t number, const uint64_t *w, size_t n,
 		       enum pm_status *st, struct pm_err *err)
@@ -388,6 +434,26 @@ static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, stru
 	return PM_OK;
 }
 
+/* Where the last event, a reference, is. HOT if the bus is wanted. */
+static void place(struct qs_reader *r, const struct pm_event *ev)
+{
+	const uint64_t page = ev->addr / PAGE, inside = ev->addr % PAGE;
+	uint64_t *to = &r->where[r->nev - 1];
+
+	*to = GUEST_NOWHERE;
+	if (r->page[page % QS_PAGES].virtual == page)
+		*to = r->page[page % QS_PAGES].physical * PAGE + inside;
+	if (inside + ev->size > PAGE) {
+		const uint64_t next = page + 1;
+
+		add_note(r, GUEST_REST, ev->id,
+			 r->page[next % QS_PAGES].virtual != next ||
+			 r->page[next % QS_PAGES].physical == QS_NOWHERE ? GUEST_NOWHERE
+			 : r->page[next % QS_PAGES].physical * PAGE);
+		r->note[r->nnote - 1].at--;
+	}
+}
+
 /* HOT: a reference. */
 static inline __attribute__((always_inline))
 enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_t slot,
@@ -416,6 +482,8 @@ enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_
 	ev->size = (uint16_t)(1u << (word >> QS_SIZE_SHIFT & 7));
 	ev->id = slot;
 	ev->addr = addr;
+	if (__builtin_expect(r->bus != NULL, 0))
+		place(r, ev);
 	if (write)
 		r->t.writes++;
 	else
@@ -433,6 +501,9 @@ static void take_back(struct qs_reader *r, uint32_t slot)
 		r->nev--;
 	}
 	r->iter_refs = 0;
+	while (r->nnote && r->note[r->nnote - 1].at >= r->nev &&
+	       r->note[r->nnote - 1].slot == slot)
+		r->nnote--;
 }
 
 /* False: it makes no sense. */
@@ -461,6 +532,44 @@ static bool on_again(struct qs_reader *r, uint32_t number, const uint64_t *w, en
 	return true;
 }
 
+/* An instruction of the open block is about to use a port, to halt... False: it makes no sense. */
+static bool on_cycle(struct qs_reader *r, uint32_t number, const uint64_t *w)
+{
+	static const uint8_t kind[] = {
+		[QS_IN] = GUEST_PORT, [QS_OUT] = GUEST_PORT, [QS_HALT] = GUEST_HALT,
+		[QS_FLUSH] = GUEST_FLUSH, [QS_INVALIDATE] = GUEST_INVALIDATE,
+	};
+	const uint32_t slot = (number & ((1u << QS_CYCLE_SHIFT) - 1)) + r->base,
+		       cycle = number >> QS_CYCLE_SHIFT & 7;
+	struct guest_note *n;
+
+	if (!r->bus || !r->open || slot >= r->open->n || !cycle || cycle >= NR(kind) ||
+	    number >> (QS_CYCLE_SIZE + 2) || w[0] > UINT16_MAX)
+		return false;
+	if (slot >= r->allowed)
+		return true;
+	add_note(r, kind[cycle], slot, w[0]);
+	n = &r->note[r->nnote - 1];
+	n->size = (uint8_t)(1u << (number >> QS_CYCLE_SIZE));
+	n->write = cycle == QS_OUT;
+	n->data = n->write ? w[1] & (0xffffffffu >> (32 - 8 * n->size)) : 0;
+	return true;
+}
+
+/* Is it from outside, of the processor and of the program? */
+static bool is_external(const struct qs_reader *r, uint32_t vector, uint64_t back_to)
+{
+	const struct pm_insn *in;
+
+	if (vector < 32)
+		return false;
+	if (!r->open)
+		return true;
+	in = r->insn + r->open->first + r->open->n - 1;
+	return in->len < 2 || in->bytes[in->len - 2] != 0xcd ||
+	       in->bytes[in->len - 1] != vector || pm_insn_next(in) != back_to;
+}
+
 /* A record with its @n words behind it. False: it makes no sense. */
 static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, size_t n,
 		      enum pm_status *st, struct pm_err *err)
@@ -468,6 +577,7 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 	const uint32_t number = qs_number(word);
 	uint32_t slot;
 	struct pm_event *ev;
+	bool external;
 
 	if (r->nev >= MAX_BATCH)
 		*st = push(r, err);
@@ -496,13 +606,24 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 	case QS_INTERRUPT:
 		if (n != 1 || number > 255)
 			return false;
+		external = is_external(r, number, w[0]);
 		if (r->open && !close_block(r, completed_before(r, number, w[0])))
 			*st = PM_END;
 		ev = add(r, PM_EV_INTERRUPT);
 		ev->addr = w[0];
 		ev->value = number;
+		if (r->bus && external)
+			r->where[r->nev - 1] = GUEST_EXTERNAL;
 		r->t.interrupts++;
 		return true;
+	case QS_WHERE:
+		if (n != 2 || !r->bus)
+			return false;
+		r->page[w[0] % QS_PAGES].virtual = w[0];
+		r->page[w[0] % QS_PAGES].physical = w[1];
+		return true;
+	case QS_CYCLE:
+		return n == 2 && on_cycle(r, number, w);
 	case QS_WATCHED:
 		return on_watched(r, number, w, n, st, err);
 	case QS_END:

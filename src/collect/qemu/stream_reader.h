@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 
+#include "collect/qemu/guest_bus.h"
 #include "collect/qemu/guest_events.h"
 #include "trace/kernel_file.h"
 #include "trace/pipeline.h"
@@ -51,6 +52,9 @@ struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit);
  * the caller's. Before the first words. */
 void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_kernel_file *f,
 		      bool every);
+/* What is on the bus is wanted, too, of a guest whose plug-in tells physical addresses. @g stays
+ * the caller's. Before the first words. */
+void qs_reader_bus(struct qs_reader *r, struct guest_bus *g);
 /* The next @n words; a record may not be cut. PM_END: the plug-in has ended, or the limit is
  * reached. */
 enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct pm_err *err);

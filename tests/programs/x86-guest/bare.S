@@ -10,7 +10,8 @@
  *   00000000..3fffffff    the same
  *   40000000..7fffffff    from 0 on: the same code at another address
  *   80000000..bfffffff    from 0 on; not mapped until a fault
- *   c0000000..ffffffff    the same; not mapped until a fault */
+ *   c0000000..ffffffff    the same; not mapped until a fault
+ *   19000000..193fffff    600000..7fffff, 400000..5fffff, in the end */
 #define PRESENT		3
 #define LARGE		0x83
 #define ALIAS		0x40000000
@@ -147,6 +148,40 @@ in_64:	mov $16, %eax
 	mov $1, %eax
 	xadd %eax, counter
 	cmpxchg %eax, counter
+
+	/* what only a bus shows: strings to and from ports, a line that is written back */
+	mov $stack, %esi
+	mov $buffer, %edi
+	mov $0x80, %edx
+	mov $5, %ecx
+	rep outsb
+	mov $3, %ecx
+	rep insb
+	mov $0x604, %edx
+	insw
+	mov $0xcf8, %edx
+	outsl
+	insl
+	in %dx, %eax
+	in $0x80, %al
+#ifndef NO_FLUSH
+	wbinvd
+#endif
+	xchg %eax, counter
+	lock addl $1, stack + 62		/* in two lines */
+	mov stack + 77, %rax
+
+	/* pages that are no neighbours: 0x600000 and 0x400000; data and code across */
+	movq $0x600000 + LARGE, low + 200 * 8
+	movq $0x400000 + LARGE, low + 201 * 8
+	mov %cr3, %rdx
+	mov %rdx, %cr3
+	mov $200 << 21, %edi
+	movq $0x345678b8, 0x1ffffe(%rdi)	/* mov $..., %eax; ret */
+	movb $0xc3, 0x200003(%rdi)
+	mov 0x1ffffd(%rdi), %rax
+	lea 0x1ffffe(%rdi), %rax
+	call *%rax
 
 	/* timer interrupts: the interrupt controller's vectors begin at 32, only line 0 is open */
 	mov $0x11, %al
