@@ -71,8 +71,11 @@ bool guest_read(uint64_t addr, void *to, size_t n)
 
 void guest_read_control(void)
 {
+	const bool was_wide = guest.wide;
+
 	guest.paging = read_register(R_CR0) & CR0_PG;
 	guest.wide = read_register(R_EFER) & EFER_LMA;
+	guest.old_segment = guest.wide && (guest.old_segment || !was_wide);
 	/* bit 63 and the low bits are about what stays in the TLB */
 	guest.directory = read_register(R_CR3) & 0x000ffffffffff000;
 	guest.selector = UINT32_MAX;
@@ -98,7 +101,7 @@ bool guest_wide_code(void)
 	uint32_t selector, at;
 	uint8_t d[8];
 
-	if (!guest.wide)
+	if (!guest.wide || guest.old_segment)
 		return false;
 	selector = (uint32_t)read_register(R_CS) & 0xffff;
 	if (selector == guest.selector)
@@ -171,6 +174,23 @@ static unsigned prefixes(const uint8_t *p, unsigned len)
 			   p[i] == 0xf0 || p[i] == 0xf2 || p[i] == 0xf3 || (p[i] & 0xf0) == 0x40))
 		i++;
 	return i;
+}
+
+bool guest_is_far(const uint8_t *p, unsigned len)
+{
+	const unsigned i = prefixes(p, len);
+	const uint8_t op = i < len ? p[i] : 0, ext = i + 1 < len ? p[i + 1] >> 3 & 7 : 0;
+
+	return op == 0x9a || op == 0xea || (op >= 0xca && op <= 0xcf) ||
+	       (op == 0xff && (ext == 3 || ext == 5)) ||
+	       (op == 0x0f && i + 1 < len && (p[i + 1] == 0x05 || p[i + 1] == 0x07 ||
+					      p[i + 1] == 0x34 || p[i + 1] == 0x35));
+}
+
+void guest_segment_loaded(void)
+{
+	guest.old_segment = false;
+	guest.selector = UINT32_MAX;
 }
 
 enum control guest_control(const uint8_t *p, unsigned len)

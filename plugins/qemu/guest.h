@@ -25,6 +25,9 @@ struct guest {
 	uint32_t gdt_size;
 	uint32_t selector;		/* of the code segment looked at last; UINT32_MAX: none */
 	bool selector_wide;
+	/* Long mode has begun in a segment of 32 bits, and no far transfer has loaded another one:
+	 * what the table says of the selector is not what the processor goes by. */
+	bool old_segment;
 };
 extern struct guest guest;
 
@@ -34,6 +37,8 @@ void guest_read_control(void);
 /* Where the block begins whose call-back this is. */
 uint64_t guest_pc(void);
 bool guest_wide_code(void);		/* is what runs 64-bit code? */
+bool guest_is_far(const uint8_t *insn, unsigned len);	/* may it load the code segment? */
+void guest_segment_loaded(void);	/* one such has been executed */
 /* The vector whose handler is at @pc, or -1. */
 int guest_vector_at(uint64_t pc);
 /* At the first instruction of the handler of @vector: where control came from. */

@@ -45,6 +45,7 @@ struct block {
 	uint64_t next[2];		/* behind it, and where it branches to */
 	struct block *elsewhere;	/* the same at another address, where it ran last */
 	bool control;			/* it may change control registers */
+	bool far;			/* ... the code segment, in the end */
 	bool handler;			/* of `vector` */
 	uint8_t vector;
 	bool watched;			/* something is to be said when it begins */
@@ -241,6 +242,8 @@ static __attribute__((noinline)) void unusual_block(struct block *b)
 		say_space();
 		state.look = false;
 	}
+	if (guest.old_segment && state.now && state.now->far)
+		guest_segment_loaded();
 	if (state.on) {
 		if (begins || (b->pc != state.next[0] && b->pc != state.next[1]))
 			state.away = guest_pc() - b->pc;
@@ -435,6 +438,7 @@ static struct block *read_block(const struct qemu_plugin_tb *tb)
 		p += len;
 	}
 	find_physical(b, tb);
+	b->far = guest_is_far(p - b->len[n - 1], b->len[n - 1]);
 	b->next[0] = b->pc + bytes;
 	b->next[1] = guest_branch(p - b->len[n - 1], b->len[n - 1], b->next[0]);
 	return b;

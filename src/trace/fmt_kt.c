@@ -98,7 +98,10 @@ static uint32_t insn_of(struct kt_reader *r, uint64_t pc, const uint8_t *bytes, 
 	if (!fresh)
 		return id;
 	pm_grow(r->regs, id, r->cap_regs);
-	if (x86_regs(bytes, len, r->wide, &r->regs[id])) {
+	/* what a system executes before it is in 64-bit mode: a far jump, and the like */
+	if (r->wide && !x86_regs(bytes, len, true, &r->regs[id]))
+		r->codes.insn[id].isa = PM_ISA_X86_32;
+	if (x86_regs(bytes, len, r->codes.insn[id].isa == PM_ISA_X86_64, &r->regs[id])) {
 		r->codes.insn[id].flow = r->regs[id].class;
 		r->codes.insn[id].rep = r->regs[id].rep;
 	}
@@ -307,7 +310,7 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 		pc = r->wide ? pm_get64(p) : pm_get32(p);
 		id = insn_of(r, pc, p + word + 1, n);
 		in = &r->codes.insn[id];
-		nref = refs_of(in, &r->regs[id], r->wide, e, ref);
+		nref = refs_of(in, &r->regs[id], in->isa == PM_ISA_X86_64, e, ref);
 		close_record(r, true, pc, id);
 		if (id != r->rep.id) {
 			pm_ev_add(b, PM_EV_INSN, 0, n, pc, 0)->id = id;
@@ -623,7 +626,9 @@ static int kt_probe(const uint8_t *head, size_t n, bool wide)
 				if (p[i])
 					return 0;
 			/* what cannot be told by layout alone: are these instructions? */
-			if (!x86_regs(p + word + 1, type & 15, wide, &x) || x.len != (type & 15))
+			if ((!x86_regs(p + word + 1, type & 15, wide, &x) &&
+			     !x86_regs(p + word + 1, type & 15, false, &x)) ||
+			    x.len != (type & 15))
 				return 0;
 		}
 		at += size;
