@@ -45,3 +45,13 @@ $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --refs-format laplace
 $ pugmark machine run --guest i386 --kernel vmlinuz --kernel-events x.kev
 ! pugmark: --kernel-events is for guests of x86_64, not of i386 (see `pugmark machine run --help`)
 ? 2
+# caches before the bus are options of x86 guests alone
+$ pugmark machine run --elf x --bus-caches off
+! pugmark: --bus-caches is for --guest; the R4400 has caches of its own: --cpu (see `pugmark machine run --help`)
+? 2
+$ pugmark machine run --guest x86_64 --kernel v --bus-locks
+! pugmark: --bus-locks needs --bus (see `pugmark machine run --help`)
+? 2
+$ pugmark machine run --guest x86_64 --kernel v --bus b.byu --ram 4G
+! pugmark: --bus is for guests with at most 3G of RAM, in whole pages (see `pugmark machine run --help`)
+? 2
