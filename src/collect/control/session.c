@@ -249,6 +249,8 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	c->signal = WIFSIGNALED(s->root_status) ? WTERMSIG(s->root_status) : -1;
 	if (s->replayer && trace_status == PM_OK)
 		trace_status = replay_close(s, c, err);
+	else if (s->replayer)
+		replay_release(s);
 	if (stops_error(s) && trace_status == PM_OK)
 		trace_status = pm_fail_file(err, "%s", stops_error(s));
 	if (s->recorder && trace_status == PM_OK)
