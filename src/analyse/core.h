@@ -38,12 +38,12 @@
  *
  * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
  * stores that they need), bank and register-port conflicts, page walks in the caches, coherence,
- * frequency. Latencies of instructions and their ports are those of no particular processor, but near
- * AMD's Zen 3-5 and Intel's Golden Cove as their optimisation manuals and public measurements give
- * them.
+ * frequency. Latencies of instructions and their ports are those of no particular processor, but
+ * near AMD's Zen 3-5 and Intel's Golden Cove as their optimisation manuals and public measurements
+ * give them.
  *
- * Configuration: preset=big|mid|small, or that of a processor (core_presets.c), then any of the names
- * above as name=N; ports as alu=N vec=N loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR
+ * Configuration: preset=big|mid|small, or that of a processor (core_presets.c), then any of the
+ * names above as name=N; ports as alu=N vec=N loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR
  * (tagescl); any cache level of cache_sim.h (l1i=...;l2=...); byinsn: stalls by instruction,
  * topdown: slots, too, and by function; top=N (20) rows of these. */
 #ifndef PM_ANALYSE_CORE_H
