@@ -22,8 +22,8 @@ struct bus_caches {
 };
 
 /* HOT */
-static void put(struct bus_caches *f, enum pm_bus_type type, uint64_t addr, unsigned size,
-		const struct pm_bus *as, unsigned flags)
+static void transact(struct bus_caches *f, enum pm_bus_type type, uint64_t addr, unsigned size,
+		     const struct pm_bus *as, unsigned flags)
 {
 	struct pm_builder *b = &f->out;
 	struct pm_bus *u;
@@ -58,11 +58,11 @@ static void passed(void *to, enum pm_cache_op op, uint64_t addr, uint32_t size)
 		return;
 	if (op == PM_OP_WRITE) {
 		store.lanes = pm_bus_lanes(addr, size);
-		put(f, PM_BUS_WRITE, addr, size, &store, 0);
+		transact(f, PM_BUS_WRITE, addr, size, &store, 0);
 		return;
 	}
-	put(f, op == PM_OP_READ && f->storing ? PM_BUS_READ_INVAL : type[op], addr, size, &line,
-	    0);
+	transact(f, op == PM_OP_READ && f->storing ? PM_BUS_READ_INVAL : type[op], addr, size,
+		 &line, 0);
 }
 
 /* The line at @addr leaves all caches. */
@@ -99,14 +99,14 @@ static void transaction(struct bus_caches *f, const struct pm_event *e, const st
 		f->mute = false;
 	}
 	if (!is_cached(f, u)) {
-		put(f, (enum pm_bus_type)u->type, e->addr, e->size, u, e->flags);
+		transact(f, (enum pm_bus_type)u->type, e->addr, e->size, u, e->flags);
 	} else if (f->locks && e->flags & PM_BUS_LOCKED) {
 		struct pm_bus alone = *u;
 
 		alone.attr = PM_BUS_UNCACHED;
 		evict(f, e->addr);
-		put(f, (enum pm_bus_type)u->type, e->addr, e->size, &alone,
-		    PM_BUS_LOCKED | PM_REF_UNCACHED);
+		transact(f, (enum pm_bus_type)u->type, e->addr, e->size, &alone,
+			 PM_BUS_LOCKED | PM_REF_UNCACHED);
 	} else {
 		f->storing = store;
 		pm_cache_access(f->cache, u->type == PM_BUS_FETCH ? PM_OP_FETCH

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stop_here.c - threads of a replay stand where they are to stop
+/* stop_at.c - threads of a replay stand where they are to stop
  *
  * A thread that stops waits for an answer (RQ_STOP), and its program's state is in its thread
  * block. It is held by ptrace() while somebody looks at it: then its vector registers and the base
@@ -87,7 +87,7 @@ static pid_t tid_of(const struct standing *st)
 }
 
 /* The thread waits in the runtime for its answer. */
-static bool take_hold(struct standing *st)
+static bool hold_standing(struct standing *st)
 {
 	const uint64_t quiet = ~SYNC_MASK;
 	struct rt_places places;
@@ -129,7 +129,7 @@ static void answer(struct session *s, uint32_t block, enum rt_stop_then then)
 }
 
 /* It goes on in the runtime, with what the program's instructions have done, as @then says. */
-static void let_go(struct standing *st, enum rt_stop_then then)
+static void release(struct standing *st, enum rt_stop_then then)
 {
 	struct user_regs_struct r = st->own;
 	bool ok = true, written = false;
@@ -162,7 +162,7 @@ static void let_runtime(struct standing *st, enum by by, enum rt_stop_then then)
 	st->w->pc = st->regs.rip;
 	b->stop_at = 0;
 	b->stop_next = 1;
-	let_go(st, then);
+	release(st, then);
 }
 
 /* ---- one instruction ------------------------------------------------------------------------- */
@@ -466,10 +466,10 @@ static void run(struct session *s, uint32_t block)
 	b->stop_next = 0;
 	if (!account(&st, b))
 		fail(s, "an instruction did not fault again");
-	if (!s->stops->over && take_hold(&st))
+	if (!s->stops->over && hold_standing(&st))
 		walk(&st);
 	if (st.held && !s->stops->over)
-		let_go(&st, RT_STOP_GO);
+		release(&st, RT_STOP_GO);
 }
 
 /* Nobody wants to see the rest. */

@@ -123,8 +123,9 @@ static unsigned uncached(const struct guest_bus *g, uint64_t addr)
 }
 
 /* Of instruction @slot; @flags of the event. HOT */
-static inline struct pm_bus *put(struct guest_bus *g, enum pm_bus_type type, uint64_t addr,
-				 unsigned size, unsigned flags, uint32_t slot)
+static inline struct pm_bus *add_transaction(struct guest_bus *g, enum pm_bus_type type,
+					     uint64_t addr, unsigned size, unsigned flags,
+					     uint32_t slot)
 {
 	const uint64_t now = g->done + (slot < g->completed ? slot : g->completed);
 	struct pm_bus *u;
@@ -144,9 +145,9 @@ static inline struct pm_bus *put(struct guest_bus *g, enum pm_bus_type type, uin
 	return u;
 }
 
-static void put_special(struct guest_bus *g, enum pm_bus_special which, uint32_t slot)
+static void add_special(struct guest_bus *g, enum pm_bus_special which, uint32_t slot)
 {
-	put(g, PM_BUS_SPECIAL, 0, 1, PM_REF_UNCACHED, slot)->lanes = (uint8_t)which;
+	add_transaction(g, PM_BUS_SPECIAL, 0, 1, PM_REF_UNCACHED, slot)->lanes = (uint8_t)which;
 }
 
 /* Instruction @i of the block that runs. HOT */
@@ -168,7 +169,7 @@ static inline void fetch(struct guest_bus *g, uint32_t i)
 		addr = base + at - (far ? b->in_page : 0);
 		quadword = addr & ~(uint64_t)(QUADWORD - 1);
 		if (quadword != g->quadword)
-			put(g, PM_BUS_FETCH, quadword, QUADWORD, uncached(g, quadword), i);
+			add_transaction(g, PM_BUS_FETCH, quadword, QUADWORD, uncached(g, quadword), i);
 		g->quadword = quadword;
 		/* pages end where quadwords do */
 		end = at + QUADWORD - (uint32_t)(addr - quadword);
@@ -197,7 +198,7 @@ static void transfer(struct guest_bus *g, const struct pm_event *e, uint64_t add
 		const unsigned left = QUADWORD - (unsigned)(addr % QUADWORD),
 			       n = size < left ? size : left;
 
-		put(g, e->kind == PM_EV_WRITE ? PM_BUS_WRITE : PM_BUS_READ, addr, n,
+		add_transaction(g, e->kind == PM_EV_WRITE ? PM_BUS_WRITE : PM_BUS_READ, addr, n,
 		    (e->flags & PM_REF_UNCACHED) | uncached(g, addr) | locked, e->id);
 		addr += n;
 		size -= n;
@@ -245,20 +246,20 @@ static void on_note(struct guest_bus *g, const struct guest_note *n)
 		fetch_up_to(g, n->slot + 1 < g->now->n ? n->slot + 1 : g->now->n);
 	switch (n->kind) {
 	case GUEST_PORT:
-		put(g, n->write ? PM_BUS_IO_WRITE : PM_BUS_IO_READ, n->value, n->size,
+		add_transaction(g, n->write ? PM_BUS_IO_WRITE : PM_BUS_IO_READ, n->value, n->size,
 		    PM_REF_UNCACHED, n->slot)->data = n->data;
 		/* keyboard controller, port 92, PCI chip sets */
 		g->reset_asked |= n->write && (n->value == 0x64 || n->value == 0x92 ||
 					       n->value == 0xcf9);
 		break;
 	case GUEST_HALT:
-		put_special(g, PM_BUS_HALT, n->slot);
+		add_special(g, PM_BUS_HALT, n->slot);
 		break;
 	case GUEST_FLUSH:
-		put_special(g, PM_BUS_FLUSH, n->slot);
+		add_special(g, PM_BUS_FLUSH, n->slot);
 		break;
 	case GUEST_INVALIDATE:
-		put_special(g, PM_BUS_INVALIDATE, n->slot);
+		add_special(g, PM_BUS_INVALIDATE, n->slot);
 		break;
 	}
 }
@@ -293,7 +294,7 @@ static void on_event(struct guest_bus *g, const struct pm_event *e, uint64_t whe
 		close_block(g);
 		if (where != GUEST_EXTERNAL)
 			break;
-		put(g, PM_BUS_INTACK, 0, 1, PM_REF_UNCACHED, 0)->data = e->value;
+		add_transaction(g, PM_BUS_INTACK, 0, 1, PM_REF_UNCACHED, 0)->data = e->value;
 		break;
 	default:
 		break;
@@ -335,7 +336,7 @@ enum pm_status guest_bus_end(struct guest_bus *g, bool reset, struct pm_err *err
 
 	close_block(g);
 	if (reset && !g->reset_asked)
-		put_special(g, PM_BUS_SHUTDOWN, 0);
+		add_special(g, PM_BUS_SHUTDOWN, 0);
 	if (st == PM_OK && g->b.b.n)
 		st = pm_pipeline_push(g->p, pm_builder_batch(&g->b), err);
 	pm_builder_reset(&g->b, &g->stream, NULL);

@@ -156,7 +156,7 @@ static void tell(struct visitor *v, const struct query_answer *a)
 }
 
 /* A value or memory, at the question's position. */
-static void look(struct visitor *v, struct standing *st)
+static void read_at_position(struct visitor *v, struct standing *st)
 {
 	static struct query_register reg[QUERY_REGISTERS];
 
@@ -255,7 +255,7 @@ static bool arrive(struct visitor *v, struct standing *st, struct spot *x)
 		return false;
 	}
 	if (x == &v->goal) {
-		look(v, st);
+		read_at_position(v, st);
 		return false;
 	}
 	stopped_regs(st, &r);
