@@ -5,7 +5,7 @@ $ pugmark help | sed -n 's/^\([^ ].*\):$/\1:/p; s/^  \([a-z0-9-]*\)  .*/  \1/p' 
 >   run
 >   record
 >   replay
->   report
+>   query
 # Each describes itself in three ways, which are one; none needs anything for it.
 $ for c in $(sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p' help); do pugmark $c --help >a; pugmark $c -h | cmp - a; pugmark help $c | cmp - a; grep -c -e '^  -h, --help' -e '^  -q, --quiet' -e '^  -v, --verbose' -e '^      --color' a; done | sort | uniq -c | awk '{ print ($1 > 25), $2 }'
 > 1 4
@@ -34,7 +34,7 @@ $ w() { "$@" >out 2>err </dev/null; echo "$? $(cat err)"; }
 > 2 pugmark: 'cahce' is not a sink; did you mean 'cache'?
 > 2 pugmark: cache: l1d: 'lur' is not a field; did you mean 'lru'?
 > 2 pugmark: bpred: 'ghare' is not a predictor; did you mean 'gshare'? allowed: taken, nottaken, btfn, idtrace, bimodal, gshare, tournament, local, perceptron, tage, tagescl, btb, ras, ittage, top=N, debug=FILE
-> 2 pugmark: core: preset: 'bgi' is unknown; did you mean 'big'? allowed: big, mid, small
+> 2 pugmark: core: preset: 'bgi' is unknown; did you mean 'big'? allowed: big, mid, small, zen3, zen4, zen5, golden-cove, neoverse-v2
 > 2 pugmark: --syntax expects att or intel, not 'inetl'; did you mean 'intel'? (see `pugmark run --help`)
 > 2 pugmark: 'rnu' is not a command; did you mean 'run'? expected run, diff or fetch-debian (see `pugmark machine --help`)
 > 2 pugmark: 'stats' is not a command; did you mean 'stat'? expected extract, replay, verify or stat (see `pugmark citcat --help`)

@@ -169,7 +169,8 @@ static inline void fetch(struct guest_bus *g, uint32_t i)
 		addr = base + at - (far ? b->in_page : 0);
 		quadword = addr & ~(uint64_t)(QUADWORD - 1);
 		if (quadword != g->quadword)
-			add_transaction(g, PM_BUS_FETCH, quadword, QUADWORD, uncached(g, quadword), i);
+			add_transaction(g, PM_BUS_FETCH, quadword, QUADWORD,
+					uncached(g, quadword), i);
 		g->quadword = quadword;
 		/* pages end where quadwords do */
 		end = at + QUADWORD - (uint32_t)(addr - quadword);
