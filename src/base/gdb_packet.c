@@ -98,6 +98,7 @@ bool gdb_receive(struct gdb_link *g)
 			return false;
 		if (c == 3) {
 			strcpy(g->packet, "\003");
+			g->n = 1;
 			return true;
 		}
 		if (c != '$')

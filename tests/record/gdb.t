@@ -65,12 +65,12 @@ $ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='^\$' sh look ban
 > $4 = (void *) STACK
 > $5 = (void (*)()) 0x4011df <handler+7>
 # All of it: from the end to the beginning. Threads and the auxiliary vector. Nothing can be changed.
-$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='history\|AT_PAGESZ\|^[* ] [0-9] ' sh look bank continue reverse-continue 'info auxv' 'break renames' continue 'info threads' | sed 's/ at .*//; s/(.*//; s/__futex.*/FUTEX/'
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='history\|AT_PAGESZ\|^[* ] [0-9] ' sh look bank continue reverse-continue 'info auxv' 'break renames' continue 'info threads' | sed 's/ at .*//; s/(.*//; s/__futex.*/FUTEX/; s/   *N/ N/; s/Thread N  */Thread N /'
 > No more reverse-execution history.
 > No more reverse-execution history.
 > 6    AT_PAGESZ            System page size               4096
->   1    Thread N      FUTEX
-> * 2    Thread N      renames 
+>   1    Thread N FUTEX
+> * 2    Thread N renames 
 $ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='Cannot\|Could' sh look bank 'break check' continue 'print account.balance = 5'
 > Cannot access memory at address 0x404048
 $ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='Cannot\|Could' sh look bank 'break check' continue 'print $rax = 1'

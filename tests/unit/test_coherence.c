@@ -98,8 +98,8 @@ static void end(struct both *b)
 			same_pairs(b, l + i, r);
 	}
 	free(l);
+	oc_free(&b->slow);			/* which has the other one's configuration */
 	pm_coherence_free(b->fast);
-	oc_free(&b->slow);
 }
 
 static const char *const configs[] = {

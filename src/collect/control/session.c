@@ -74,8 +74,7 @@ static void session_close(struct session *s)
 	if (s->data && s->data != MAP_FAILED)
 		__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
 	rlimits_restore(s);
-	if (s->data && s->data != MAP_FAILED)
-		munmap(s->data, RT_DATA_SIZE);
+	wake_session_over();
 	close(s->data_fd);
 	for (size_t i = 0; i < NR(s->rt_fd); i++)
 		close(s->rt_fd[i]);
@@ -94,6 +93,8 @@ static void session_close(struct session *s)
 	gather_release(s);
 	cache_close(&s->spaces);
 	spaces_close(&s->spaces);
+	if (s->data && s->data != MAP_FAILED)
+		munmap(s->data, RT_DATA_SIZE);
 }
 
 /* Wait for a request that may come very soon: as long as that has paid lately. True: there is

@@ -244,6 +244,8 @@ void wake_pass_signals(struct wake_saved *was);
 void wake_restore_signals(const struct wake_saved *was);
 /* What comes from the terminal from now on is for us. */
 void wake_program_over(void);
+/* Nobody rings the session's doorbell any more. */
+void wake_session_over(void);
 bool wake_interrupted(void);		/* a signal has come that nobody has asked for yet */
 int wake_signal(void);			/* ... it; 0: none */
 /* Ring when process @pid, which is not our child, ends. Its pidfd, which the caller closes; -1: it

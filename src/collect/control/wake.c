@@ -15,15 +15,29 @@
 #include "base/thread.h"
 #include "collect/control/session.h"
 
-static struct rt_session *doorbell;		/* for the signal handler and the watcher */
+static struct rt_session *doorbell;		/* for the signal handler and the watcher; NULL: no
+						 * session */
+static pthread_mutex_t doorbell_lock = PTHREAD_MUTEX_INITIALIZER;	/* the watcher rings */
 static volatile sig_atomic_t interrupted, program_over;
 static int epoll_fd = -1;
 
 static void ring(void)
 {
-	__atomic_fetch_add(&doorbell->doorbell, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&doorbell->asleep, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &doorbell->doorbell, FUTEX_WAKE, 1);
+	struct rt_session *const at = __atomic_load_n(&doorbell, __ATOMIC_SEQ_CST);
+
+	if (!at)
+		return;
+	__atomic_fetch_add(&at->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&at->asleep, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, &at->doorbell, FUTEX_WAKE, 1);
+}
+
+/* Handlers run in the thread that calls this: others have all signals blocked. */
+void wake_session_over(void)
+{
+	pthread_mutex_lock(&doorbell_lock);
+	__atomic_store_n(&doorbell, NULL, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&doorbell_lock);
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -115,7 +129,9 @@ static void *watch(void *arg)
 
 		if (epoll_wait(epoll_fd, &e, 1, -1) < 0 && errno != EINTR)
 			return NULL;
+		pthread_mutex_lock(&doorbell_lock);
 		ring();
+		pthread_mutex_unlock(&doorbell_lock);
 		usleep(200); /* the main loop removes it; level-triggered meanwhile */
 	}
 }
