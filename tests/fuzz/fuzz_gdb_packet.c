@@ -23,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		in = memfd_create("packets", 0);
 		out = open("/dev/null", O_WRONLY);
 	}
-	if (ftruncate(in, 0) || pwrite(in, data, size, 0) != (ssize_t)size || lseek(in, 0, SEEK_SET))
+	if (ftruncate(in, 0) || pwrite(in, data, size, 0) != (ssize_t)size ||
+	    lseek(in, 0, SEEK_SET))
 		abort();
 	g->in = in;
 	g->out = out;
