@@ -15,7 +15,7 @@
 static enum pm_status read_text(struct sweep_plan *p, const char *lines, struct pm_err *err)
 {
 	static int fd = -1;
-	char path[40];
+	static char path[40];			/* errors name it */
 
 	if (fd < 0)
 		fd = memfd_create("plan", 0);
