@@ -73,7 +73,6 @@ static enum pm_status assign(struct pm_coherence_conf *cc, const struct pm_conf 
 			     struct pm_err *err)
 {
 	const struct pm_cache_conf *l = &cc->caches;
-	unsigned above = 0;
 
 	cc->l1i = cc->l1d = cc->l2 = -1;
 	cc->last = (int)l->n - 1;
@@ -93,7 +92,6 @@ static enum pm_status assign(struct pm_coherence_conf *cc, const struct pm_conf 
 			return pm_conf_fail(c, &it, err, "cores have l1i, l1d and one level below; "
 					    "the last level is shared");
 		*to = (int)i;
-		above += v->depth > 1;
 	}
 	if (cc->l1d < 0 || cc->last < 1 || l->level[cc->last].depth == 1)
 		return pm_conf_fail(c, NULL, err, "cores need l1d=..., and share a level below: "
