@@ -58,7 +58,7 @@ static int wait_on(const char *path, struct pm_err *err)
 
 int cmd_gdb(int argc, char **argv)
 {
-	struct pm_run_opts o = { .cache_limit = 1ull << 30, .warn = { run_print_warning, NULL } };
+	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct gdb_link link = { .in = STDIN_FILENO, .out = STDOUT_FILENO };
 	struct pm_err err = { 0 };
 	const char *path = NULL;

@@ -247,7 +247,7 @@ static bool print(void *self, const struct query_answer *a)
 
 int cmd_query(int argc, char **argv)
 {
-	struct pm_run_opts o = { .cache_limit = 1ull << 30, .warn = { run_print_warning, NULL } };
+	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct answers to = { 0 };
 	struct pm_err err = { 0 };
 	struct query q;

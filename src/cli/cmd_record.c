@@ -31,7 +31,7 @@ static const struct pm_opt_help help = {
 
 int cmd_record(int argc, char **argv)
 {
-	struct pm_run_opts o = { .cache_limit = 1ull << 30, .warn = { run_print_warning, NULL } };
+	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct pm_err err = { 0 };
 	struct pm_counts *counts = NULL;
 	int status, sig;

@@ -338,8 +338,7 @@ static void set_cache_limit(struct pm_run_opts *o, const char *size)
 
 int cmd_run(int argc, char **argv)
 {
-	struct pm_run_opts o = { .cache_limit = 1ull << 30,
-				 .warn = { run_print_warning, NULL },
+	struct pm_run_opts o = { RUN_DEFAULTS,
 				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
@@ -374,8 +373,7 @@ int cmd_run(int argc, char **argv)
 
 int cmd_replay(int argc, char **argv)
 {
-	struct pm_run_opts o = { .cache_limit = 1ull << 30,
-				 .warn = { run_print_warning, NULL },
+	struct pm_run_opts o = { RUN_DEFAULTS,
 				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };

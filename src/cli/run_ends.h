@@ -9,4 +9,7 @@ int run_end_like(int status, int sig);
 void run_say_death(void *ctx, int sig, unsigned removed);
 void run_print_warning(void *ctx, const char *text);	/* for struct pm_warn */
 
+/* What struct pm_run_opts begins with, in all of them. */
+#define RUN_DEFAULTS .cache_limit = 1ull << 30, .warn = { run_print_warning, NULL }
+
 #endif

@@ -33,8 +33,7 @@ int traces_open(const char *path, const char *format, struct pm_source *src,
 int traces_open_values(const char *path, const struct values_part *part, struct pm_source *src,
 		       const struct pm_format **which, void **values)
 {
-	const struct pm_run_opts o = { .cache_limit = 1ull << 30,
-				       .warn = { run_print_warning, NULL } };
+	const struct pm_run_opts o = { RUN_DEFAULTS };
 	struct pm_err err = { 0 };
 
 	manners_tell("%s: a recording, which is replayed, step by step", path);

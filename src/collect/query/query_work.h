@@ -52,4 +52,7 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 			   const struct pm_run_opts *o, const struct query_asker *who,
 			   struct pm_err *err);
 
+/* query_replay.c: one replay of @recording as @run says, whose .replay and .argv are set here. */
+enum pm_status query_replay(const char *recording, struct pm_run_opts *run, struct pm_err *err);
+
 #endif

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/temp.h"
 #include "collect/control/stop_at.h"
+#include "collect/query/query_work.h"
 #include "collect/query/ref_values.h"
 #include "collect/record/recording.h"
 #include "trace/position.h"
@@ -347,20 +348,14 @@ static enum pm_status find_values(struct ref_values *v, const char *recording,
 {
 	const struct pm_stops stops = { v, next, stopped };
 	struct pm_run_opts run = *o;
-	struct pm_counts *counts = NULL;
 	enum pm_status st;
 
 	if (is_over(v))
 		return PM_OK;
 	run.kind = XL_PROFILE;
 	run.stops = &stops;
-	if (rec_open(recording, &run.replay, err) != PM_OK)
-		return PM_ERR;
-	run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
 	v->span = pm_alloc_unset(SPAN_MOST);
-	st = pm_run(&run, &counts, err);
-	pm_counts_free(counts);
-	rec_close(run.replay);
+	st = query_replay(recording, &run, err);
 	free(v->span);
 	v->span = NULL;
 	for (size_t i = 0; st == PM_OK && i < v->nowner; i++)

@@ -268,7 +268,6 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 	const bool calls = !f->nrange;
 	struct pm_run_opts run = *o;
 	struct pm_pipeline *p = pm_pipeline_new();
-	struct pm_counts *counts = NULL;
 	struct pm_err late = { 0 };
 	enum pm_status st;
 
@@ -276,18 +275,13 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 	run.pipeline = p;
 	pm_pipeline_sink(p, calls ? &calls_ops : &stores_ops, f);
 	st = pm_pipeline_start(p, pm_run_facts(run.kind), "replays", err);
-	if (st == PM_OK)
-		st = rec_open(recording, &run.replay, err);
 	if (st == PM_OK) {
-		run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
-		st = pm_run(&run, &counts, err);
+		st = query_replay(recording, &run, err);
 		if (pm_pipeline_finish(p, NULL, &late) != PM_OK && st == PM_OK) {
 			*err = late;
 			st = PM_ERR;
 		}
-		rec_close(run.replay);
 	}
-	pm_counts_free(counts);
 	pm_pipeline_free(p);
 	return st;
 }

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "collect/query/query_work.h"
 #include "collect/query/travel.h"
-#include "collect/record/recording.h"
 
 enum aim { TO_GOAL, BEHIND_GOAL, BEFORE_GOAL, COUNT };
 
@@ -124,12 +124,10 @@ static bool stopped(void *self, struct standing *st)
 	return true;
 }
 
-static bool go(struct traveller *t, struct pm_err *err)
+static bool travel(struct traveller *t, struct pm_err *err)
 {
 	const struct pm_stops stops = { t, next, stopped };
 	struct pm_run_opts run = *t->j->o;
-	struct pm_counts *counts = NULL;
-	enum pm_status st;
 
 	if (t->n)
 		qsort(t->stop, t->n, sizeof *t->stop, by_thread);
@@ -138,13 +136,7 @@ static bool go(struct traveller *t, struct pm_err *err)
 		t->next[i] = i;
 	run.kind = XL_PROFILE;
 	run.stops = &stops;
-	st = rec_open(t->j->recording, &run.replay, err);
-	if (st == PM_OK) {
-		run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
-		st = pm_run(&run, &counts, err);
-		rec_close(run.replay);
-	}
-	pm_counts_free(counts);
+	query_replay(t->j->recording, &run, err);
 	free(t->next);
 	free(t->stop);
 	return t->found;
@@ -162,7 +154,7 @@ static bool to_mark(const struct journey *j, const struct pm_position *to, size_
 			       .stop = pm_alloc(sizeof *t.stop) };
 
 	add(&t, to, GOAL);
-	return go(&t, err);
+	return travel(&t, err);
 }
 
 bool travel_to(const struct journey *j, const struct pm_position *to, struct pm_err *err)
@@ -200,7 +192,7 @@ bool travel_on(const struct journey *j, const struct pm_position *from,
 
 	if (!of_one_thread(v, n, from->tid)) {
 		add_marks(&t, from, v, n);
-		return go(&t, err);
+		return travel(&t, err);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (pm_position_compare(&v[i].at, from) > 0 &&
@@ -218,7 +210,7 @@ bool travel_before(const struct journey *j, const struct pm_position *before,
 
 	if (!of_one_thread(v, n, before->tid)) {
 		add_marks(&t, before, v, n);
-		go(&t, err);
+		travel(&t, err);
 		*which = t.which;
 		return t.found && t.passed;
 	}
@@ -246,7 +238,7 @@ bool travel_back(const struct journey *j, const struct pm_position *at, struct p
 	to->clock--;
 	t.stop = pm_alloc(sizeof *t.stop);
 	add(&t, to, GOAL);
-	if (!go(&t, err))
+	if (!travel(&t, err))
 		return false;
 	to->insns = t.last;
 	return true;

@@ -312,15 +312,19 @@ static enum pm_status missed(const struct visitor *v, struct pm_err *err)
 	return pm_fail_request(err, "the recording does not get to %s", text);
 }
 
+static bool has_position(const struct query *q)
+{
+	return q->kind != QUERY_CALLS && q->kind != QUERY_WRITES;
+}
+
 enum pm_status spots_visit(const char *recording, const struct query *q, struct spots *s,
 			   const struct pm_run_opts *o, const struct query_asker *who,
 			   struct pm_err *err)
 {
 	struct visitor *v = pm_alloc(sizeof *v);
 	const struct pm_stops stops = { v, next, stopped };
-	const bool one = q->kind != QUERY_CALLS && q->kind != QUERY_WRITES;
+	const bool one = has_position(q);
 	struct pm_run_opts run = *o;
-	struct pm_counts *counts = NULL;
 	enum pm_status st;
 
 	v->q = q;
@@ -329,13 +333,7 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 	make_courses(v);
 	run.kind = XL_PROFILE;
 	run.stops = &stops;
-	st = v->n ? rec_open(recording, &run.replay, err) : PM_OK;
-	if (st == PM_OK && v->n) {
-		run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
-		st = pm_run(&run, &counts, err);
-		rec_close(run.replay);
-	}
-	pm_counts_free(counts);
+	st = v->n ? query_replay(recording, &run, err) : PM_OK;
 	if (v->astray || (one && (v->failed || (st == PM_OK && !v->done))))
 		st = missed(v, err);
 	free(v->order);
@@ -366,11 +364,12 @@ enum pm_status query_ask(const char *recording, const struct query *q, const str
 	enum pm_status st = PM_OK;
 	struct rec_reader *r;
 
-	if (rec_open(recording, &r, err) != PM_OK)
-		return PM_ERR;
-	if (!own.at.tid)
+	if (has_position(q) && !own.at.tid) {
+		if (rec_open(recording, &r, err) != PM_OK)
+			return PM_ERR;
 		own.at.tid = rec_start_of(r, 0)->pid;
-	rec_close(r);
+		rec_close(r);
+	}
 	if (q->kind != QUERY_VALUE && q->kind != QUERY_MEMORY)
 		st = find(recording, &own, o, &s, &early);
 	if (st == PM_OK && q->kind == QUERY_CALLS && !s.found)
