@@ -85,9 +85,7 @@ static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_in
 		return regs | (r->mem[0].stack ? 0 : r->reads & 0xc0);
 	if (in->modrm >= len || b[in->modrm] >> 6 == 3)
 		return regs;
-	while (p < in->op && (b[p] == 0x66 || b[p] == 0x67 || b[p] == 0xf2 || b[p] == 0xf3 ||
-			      b[p] == 0xf0 || b[p] == 0x2e || b[p] == 0x36 || b[p] == 0x3e ||
-			      b[p] == 0x26 || b[p] == 0x64 || b[p] == 0x65))
+	while (p < in->op && x86_is_prefix(b[p]))
 		p++;
 	if ((b[p] & 0xf0) == 0x40 && p < in->op) { /* REX (there is none in 32-bit code here) */
 		x = b[p] >> 1 & 1;

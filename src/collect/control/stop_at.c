@@ -228,11 +228,8 @@ static bool open_range(struct standing *st, uint64_t at)
  * begins with c4, c5 or 62. */
 static bool has_opcode(const struct x86_insn *x, const uint8_t *p, uint8_t op)
 {
-	static const uint8_t prefixes[] = { 0x66, 0x67, 0xf2, 0xf3, 0xf0, 0x2e, 0x36, 0x3e, 0x26,
-					    0x64, 0x65 };
-
 	for (unsigned i = 0; i < x->op; i++)
-		if ((p[i] & 0xf0) != 0x40 && !memchr(prefixes, p[i], sizeof prefixes))
+		if ((p[i] & 0xf0) != 0x40 && !x86_is_prefix(p[i]))
 			return false;
 	return p[x->op] == op;
 }

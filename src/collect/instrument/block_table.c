@@ -30,13 +30,6 @@ void planner_free(struct planner *w)
 	free(w);
 }
 
-static bool is_prefix(uint8_t byte)
-{
-	return byte == 0x66 || byte == 0x67 || byte == 0xf0 || byte == 0xf2 || byte == 0xf3 ||
-	       byte == 0x2e || byte == 0x36 || byte == 0x3e || byte == 0x26 || byte == 0x64 ||
-	       byte == 0x65;
-}
-
 /* The first @n bytes of an instruction, up to its ModRM. Of most opcodes it does not matter which
  * registers they name: the fewer forms, the faster they are found. */
 static uint64_t form_of(const uint8_t *p, unsigned n, const struct x86_insn *x, bool wide)
@@ -47,7 +40,7 @@ static uint64_t form_of(const uint8_t *p, unsigned n, const struct x86_insn *x, 
 	bool usual;
 
 	memcpy(b, p, n);
-	while (k < x->op && is_prefix(b[k]))
+	while (k < x->op && x86_is_prefix(b[k]))
 		k++;
 	rex = k;
 	k += wide && (b[k] & 0xf0) == 0x40;

@@ -6,11 +6,12 @@
 
 #include "base/mem.h"
 #include "collect/qemu/stream.h"
+#include "isa/x86/decode.h"
 
 #define PAGE		4096u
 #define SCREEN_BEGIN	0xa0000u
 #define SCREEN_END	0xc0000u
-#define QUADWORD		8u		/* bytes that the bus is wide */
+#define QUADWORD	8u		/* bytes that the bus is wide */
 #define MOST		(QS_MAX_INSNS * 3 + 64)	/* transactions that one event becomes at most */
 
 struct bus_block {
@@ -37,7 +38,7 @@ struct guest_bus {
 	const struct bus_block *now;	/* that runs; NULL: none */
 	uint32_t next, completed;	/* its instructions fetched, and those that complete */
 	uint64_t straight;		/* where the next instruction is, if nothing branches */
-	uint64_t quadword;			/* fetched last; GUEST_NOWHERE: none */
+	uint64_t quadword;		/* fetched last; GUEST_NOWHERE: none */
 	uint64_t done;			/* instructions completed before the block */
 	uint64_t said;			/* the time */
 	bool reset_asked;
@@ -82,9 +83,7 @@ static bool is_locked(const struct pm_insn *in)
 
 		if (c == 0xf0)
 			return true;
-		if (c != 0x66 && c != 0x67 && c != 0xf2 && c != 0xf3 && c != 0x2e && c != 0x36 &&
-		    c != 0x3e && c != 0x26 && c != 0x64 && c != 0x65 &&
-		    (in->isa != PM_ISA_X86_64 || (c & 0xf0) != 0x40))
+		if (!x86_is_prefix(c) && (in->isa != PM_ISA_X86_64 || (c & 0xf0) != 0x40))
 			break;
 	}
 	return (in->bytes[i] & 0xfe) == 0x86 && i + 1 < in->len && in->bytes[i + 1] < 0xc0;
@@ -200,7 +199,7 @@ static void transfer(struct guest_bus *g, const struct pm_event *e, uint64_t add
 			       n = size < left ? size : left;
 
 		add_transaction(g, e->kind == PM_EV_WRITE ? PM_BUS_WRITE : PM_BUS_READ, addr, n,
-		    (e->flags & PM_REF_UNCACHED) | uncached(g, addr) | locked, e->id);
+				(e->flags & PM_REF_UNCACHED) | uncached(g, addr) | locked, e->id);
 		addr += n;
 		size -= n;
 	}
@@ -248,7 +247,7 @@ static void on_note(struct guest_bus *g, const struct guest_note *n)
 	switch (n->kind) {
 	case GUEST_PORT:
 		add_transaction(g, n->write ? PM_BUS_IO_WRITE : PM_BUS_IO_READ, n->value, n->size,
-		    PM_REF_UNCACHED, n->slot)->data = n->data;
+				PM_REF_UNCACHED, n->slot)->data = n->data;
 		/* keyboard controller, port 92, PCI chip sets */
 		g->reset_asked |= n->write && (n->value == 0x64 || n->value == 0x92 ||
 					       n->value == 0xcf9);

@@ -18,9 +18,7 @@ static unsigned opcode_at(const uint8_t *p)
 {
 	unsigned k = 0;
 
-	while (p[k] == 0x66 || p[k] == 0x67 || p[k] == 0xf2 || p[k] == 0xf3 || p[k] == 0xf0 ||
-	       p[k] == 0x2e || p[k] == 0x36 || p[k] == 0x3e || p[k] == 0x26 || p[k] == 0x64 ||
-	       p[k] == 0x65 || (p[k] & 0xf0) == 0x40)
+	while (x86_is_prefix(p[k]) || (p[k] & 0xf0) == 0x40)
 		k++;
 	return k;
 }

@@ -76,6 +76,18 @@ struct x86_insn {
 					 * target */
 };
 
+/* Is @byte, in front of an opcode, a prefix in all modes? In 64-bit code REX, 40 to 4f, may
+ * follow. */
+static inline bool x86_is_prefix(uint8_t byte)
+{
+	switch (byte) {
+	case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: case 0x66: case 0x67:
+	case 0xf0: case 0xf2: case 0xf3:
+		return true;
+	}
+	return false;
+}
+
 struct x86_decoder;
 struct x86_decoder *x86_decoder_new(enum x86_mode mode);
 void x86_decoder_free(struct x86_decoder *d);	/* NULL is fine */
