@@ -131,18 +131,6 @@ static enum pm_status consume(void *self, const struct pm_batch *b, const struct
 	return emit->batch(emit->to, pm_builder_batch(&f->out), err);
 }
 
-static enum pm_status finish(void *self, const struct pm_emit *emit, struct pm_err *err)
-{
-	struct bus_caches *f = self;
-
-	/* what OPT had to wait for */
-	pm_builder_reset(&f->out, f->out.b.stream, NULL);
-	pm_cache_end(f->cache);
-	if (!f->out.b.n || !f->out.b.stream)
-		return PM_OK;
-	return emit->batch(emit->to, pm_builder_batch(&f->out), err);
-}
-
 static void destroy(void *self)
 {
 	struct bus_caches *f = self;
@@ -156,7 +144,7 @@ static void destroy(void *self)
 
 static const struct pm_transform_ops ops = {
 	.name = "caches before a bus", .needs = PM_HAS_BUS,
-	.consume = consume, .finish = finish, .destroy = destroy,
+	.consume = consume, .destroy = destroy,
 };
 
 enum pm_status pm_bus_caches_add(struct pm_pipeline *p, const char *config, bool locks,

@@ -198,7 +198,7 @@ static bool run_part(struct pm_schedule *s, struct sim_core *k, uint64_t limit)
 			insns += e->kind == PM_EV_BLOCK ? e->value : e->kind == PM_EV_INSN;
 			m->gap = false;
 		} else if (!s->replay) {
-			schedule_look(s, m, e, k->time + k->stepped);
+			schedule_follow(s, m, e, k->time + k->stepped);
 		}
 		m->at++;
 	}

@@ -70,7 +70,8 @@ static inline void schedule_ready(struct pm_schedule *s, struct member *m, uint6
 }
 
 /* An event of @m that is no instruction, at @now. */
-void schedule_look(struct pm_schedule *s, struct member *m, const struct pm_event *e, uint64_t now);
+void schedule_follow(struct pm_schedule *s, struct member *m, const struct pm_event *e,
+		     uint64_t now);
 /* @m has left its core, because m->leaves. */
 void schedule_leaves(struct pm_schedule *s, struct member *m, uint64_t now);
 void schedule_ended(struct pm_schedule *s, const struct member *m, uint64_t now);

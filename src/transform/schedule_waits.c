@@ -126,7 +126,8 @@ static void call_result(struct pm_schedule *s, struct member *m, uint64_t result
 	}
 }
 
-void schedule_look(struct pm_schedule *s, struct member *m, const struct pm_event *e, uint64_t now)
+void schedule_follow(struct pm_schedule *s, struct member *m, const struct pm_event *e,
+		     uint64_t now)
 {
 	const struct pm_rare *r = e->id < m->b->nrare ? m->b->rare + e->id : NULL;
 

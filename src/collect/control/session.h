@@ -163,7 +163,7 @@ struct session {
 	struct tracer *tracer;		/* NULL: profile */
 	struct recorder *recorder;	/* NULL: nothing is recorded (record.h) */
 	struct replayer *replayer;	/* NULL: nothing is replayed */
-	struct stopper *stops;		/* NULL: it stops nowhere (stops.h) */
+	struct stopper *stops;		/* NULL: it stops nowhere (stop_at.h) */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */
 	uint64_t requests[RQ_LAST + 1];
 	double sampled;			/* when 32-bit counters were last looked at */
