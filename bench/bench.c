@@ -350,7 +350,7 @@ static void measure_memory(const struct workload *w, struct results *r)
 			continue;
 		for (int i = 0; i < PSS_RUNS; i++) {
 			if (is_warm(way))
-				copy(way == BEFORE ? filled_before : filled, warm_cache);
+				warm_up(w, way);
 			run(w->command, way, warm_cache, true, &s);
 			pss[i] = s.pss;
 		}
