@@ -163,7 +163,7 @@ static const struct pm_opt run_opts[] = {
 	OPT_STR(0, "cat", &run.monitor.cat, "FILE",
 		"the bus with data, from the guest's begin to its end"),
 	OPT_FLAG(0, "sideband", &run.monitor.sideband,
-		 "record from power-on, with reports from the processor itself"),
+		 "record from power-on or from --load, with reports from the processor itself"),
 	OPT_STR(0, "bus", &run.monitor.bus, "FILE",
 		"bus transactions (byu, byu12), or as references (din, lackey...)"),
 	OPT_STR(0, "bus-format", &run.monitor.bus_format, "FORMAT",
@@ -274,10 +274,15 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 			     "mappings");
 	if (run.monitor.sideband && !run.monitor.cat)
 		pm_opt_usage(&help, "--sideband needs --cat");
-	if (run.monitor.sideband && run.load)
-		pm_opt_usage(&help, "--sideband begins at power-on, with empty caches, "
-			     "not at a snapshot");
 	cfg->ram_size = (uint32_t)ram;
+}
+
+/* The state that a bus trace begins with has neither the caches' contents nor a branch under way. */
+static void empty_caches(struct machine *m)
+{
+	while (m->cpu->in_delay && m->stop == RUNNING)
+		machine_step(m, 1);
+	cpu_flush_caches(m->cpu);
 }
 
 /* The machine with what it is to run; NULL and @err. *input: to be freed after the machine. */
@@ -305,6 +310,8 @@ static struct machine *set_up(const struct machine_config *cfg, uint8_t **input,
 				  : "the machine is off: it was saved after it had powered off");
 	if (st != PM_OK)
 		goto bad;
+	if (run.load && run.monitor.sideband)
+		empty_caches(m);
 	if (run.input) {
 		*input = machine_read_file(run.input, &len, err);
 		if (!*input)

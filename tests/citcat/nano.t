@@ -34,6 +34,12 @@ $ mkdir alone; cp n.ims n.aes alone; cd alone; pugmark citcat replay n.ims n.aes
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat s.cat --sideband --exec-trace truth.pug; sh expect s.cat truth.pug | sed 's/ in .*;/;/' >want; pugmark citcat verify s.cat | sed 's/ in .*;/;/' | diff want - && echo as expected
 > as expected
 $ pugmark citcat extract s.cat >/dev/null; pugmark citcat replay s.ims -o again.pug 2>/dev/null; pugmark dump truth.pug | grep -v " time " >truth.txt; pugmark dump again.pug | cmp - truth.txt
+# from a snapshot in the middle, where the caches were warm; the saved branch count and registers are not those of power-on
+$ for cpu in r4400 r4400,line=16,l2=128k; do pugmark machine run -q --cpu $cpu --elf $TOP/build/guest/nano.elf --disk disk.img --limit 500001 --save at.snap; pugmark machine run -q --disk disk.img --load at.snap --cat w.cat --sideband --exec-trace truth.pug; pugmark citcat verify w.cat | sed 's/ in .*//'; pugmark citcat extract w.cat >/dev/null; pugmark citcat replay w.ims -o again.pug 2>/dev/null; pugmark dump truth.pug | grep -v " time " >truth.txt; grep -c ' insn ' truth.txt | awk '{ print ($1 > 500000) }'; pugmark dump again.pug | cmp - truth.txt; done
+> 0 differences
+> 1
+> 0 differences
+> 1
 # big-endian, with 16-byte lines too; verify writes the same trace
 $ pugmark machine run -q --cpu r4400,endian=big --elf $TOP/build/guest/nano-be.elf --disk disk.img --cat be.cat --exec-trace truth.pug; sh verify be.cat truth.pug -o again.pug; pugmark dump truth.pug | grep -v " time " >truth.txt; pugmark dump again.pug | cmp - truth.txt
 > as expected

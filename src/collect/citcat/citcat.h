@@ -9,8 +9,8 @@
  * Both begin with the identity of the .cat that they are from (64 bits, of its header and records),
  * so that one never replays with another's.
  * .ims      the header of trace/cat.h with magic "PMIMS2" and the identity, then pairs (address,
- *           data): memory ascending, then state words at IMS_STATE + 4k (k as in machine/window.h),
- *           then the sum
+ *           data): memory ascending, then state words at IMS_STATE + 4k (k as in machine/window.h;
+ *           those of mips32r2 only where the processor is one), then the sum
  * .aes      "AES2", identity, sections, each: tag, count, record bytes, records; then the sum
  *   INTR 24 branch count, EPC, Cause, Status, BadVAddr, EntryHi: before the instruction at EPC (or
  *           in its delay slot, if Cause.BD) once that many branches, jumps and erets are completed.
@@ -37,6 +37,8 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "collect/machine/cpu.h"
+#include "collect/machine/window.h"
 #include "trace/cat.h"
 #include "trace/pipeline.h"
 
@@ -52,7 +54,7 @@ struct citcat {
 	uint32_t (*mem)[2];		/* address, data; ascending */
 	size_t nmem, cap_mem;
 	uint64_t identity;		/* of the .cat; 0: version 1 */
-	uint32_t state[442];		/* by k: WINDOW_STATE_WORDS */
+	uint32_t state[WINDOW_STATE_WORDS];	/* by k */
 	struct aes_intr *intr;
 	size_t nintr, cap_intr;
 	uint32_t *cnt;
@@ -81,6 +83,12 @@ enum pm_status citcat_identity(const char *cat, uint64_t *id, struct pm_err *err
 enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err);
 enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, struct pm_err *err);
 void citcat_release(struct citcat *c);
+
+/* What is not reported of the state is as at power-on. */
+static inline void citcat_power_on(struct citcat *c)
+{
+	c->state[WINDOW_R2 + 1] = CPU_EBASE;
+}
 
 /* The high half of an EntryHi of which only the low one was told: a 32-bit address. */
 static inline uint32_t citcat_high(uint32_t low)

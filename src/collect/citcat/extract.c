@@ -335,6 +335,7 @@ enum pm_status citcat_extract(const char *path, struct citcat *c, struct pm_err 
 	uint64_t id;
 
 	memset(c, 0, sizeof *c);
+	citcat_power_on(c);
 	err->file = path;
 	r = cat_open(path, &c->hdr, err);
 	if (!r)

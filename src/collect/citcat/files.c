@@ -76,7 +76,7 @@ enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct
 		w32(&o, c->mem[i][0]);
 		w32(&o, c->mem[i][1]);
 	}
-	for (unsigned k = 0; k < NR(c->state); k++) {
+	for (unsigned k = 0; k < (c->hdr.r2 ? WINDOW_STATE_WORDS : WINDOW_R2); k++) {
 		w32(&o, IMS_STATE + 4 * k);
 		w32(&o, c->state[k]);
 	}
@@ -196,7 +196,7 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 {
 	bool old = n >= 8 && !memcmp(p, "PMIMS1\0", 8), any = false;
 	struct pm_cur in = pm_cur_init(p, old || n < 8 ? n : n - 8, 0, err);
-	const unsigned words = old ? WINDOW_TLB_HIGH : NR(c->state);
+	const unsigned words = old ? WINDOW_TLB_HIGH : WINDOW_R2;	/* there must be */
 	uint8_t state[NR(c->state)] = { 0 };
 	uint32_t last = 0;
 
@@ -205,6 +205,7 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 		return PM_ERR;
 	c->identity = old ? 0 : (uint64_t)word_at(p + AT_IDENTITY) << 32 |
 				word_at(p + AT_IDENTITY + 4);
+	citcat_power_on(c);
 	pm_cur_bytes(&in, CAT_HEADER, "header");
 	while (pm_cur_left(&in)) {
 		uint64_t where = pm_cur_at(&in);
@@ -212,7 +213,7 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 
 		if (pm_failed(err))
 			return PM_ERR;
-		if (a - IMS_STATE < words * 4 && !(a & 3)) {
+		if (a - IMS_STATE < NR(state) * 4 && !(a & 3)) {
 			c->state[(a - IMS_STATE) / 4] = d;
 			state[(a - IMS_STATE) / 4] = 1;
 			continue;
@@ -238,7 +239,7 @@ enum pm_status citcat_read_ims(const uint8_t *p, size_t n, struct citcat *c, str
 				       "expected %u words of the processor's state, found none "
 				       "for 0x%08x",
 				       words, IMS_STATE + 4 * k);
-	for (unsigned k = words; k < NR(state); k++)	/* EntryHi is 32 bits, sign-extended */
+	for (unsigned k = words; k < WINDOW_R2; k++)	/* EntryHi is 32 bits, sign-extended */
 		c->state[k] = citcat_high(c->state[201 + 4 * (k - words)]);
 	return PM_OK;
 }

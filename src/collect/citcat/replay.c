@@ -329,6 +329,9 @@ static void load_state(struct replay *r)
 	}
 	c->llbit = s[392];
 	c->nbranch = s[393];
+	c->userlocal = s[WINDOW_R2];
+	c->ebase = s[WINDOW_R2 + 1];
+	c->hwrena = s[WINDOW_R2 + 2];
 	c->ip = 0;
 #undef W
 	cpu_sync(c);

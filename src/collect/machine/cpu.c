@@ -120,7 +120,7 @@ void cpu_reset(struct cpu *c)
 	c->fcr31 = 0;
 	c->c0[C0_PRID] = c->cfg.r2 ? 0x00019300 : 0x00000460;
 	c->c0[C0_CONFIG] = SIGN32(config_reset(&c->cfg));
-	c->ebase = 0x80000000u;
+	c->ebase = CPU_EBASE;
 	c->userlocal = c->hwrena = 0;
 	c->pc = 0xffffffffbfc00000ULL;
 	c->in_delay = c->llbit = c->waiting = c->attn = c->stuck = false;

@@ -45,6 +45,7 @@ enum {
 	/* TS tells of hardware that broke; the others are 0 */
 	ST_ZERO = 1 << 24 | 1 << 23 | 1 << 21 | 1 << 19,
 };
+#define CPU_EBASE	0x80000000u	/* of mips32r2, at power-on */
 #define CONFIG_DB	0x10u		/* data lines of 32 bytes, not 16 */
 #define CONFIG_IB	0x20u
 #define CAUSE_BD	0x80000000u
@@ -309,6 +310,8 @@ void cpu_cp0_set(struct cpu *c, unsigned n, uint64_t v);
 void cpu_set_lines(struct cpu *c);
 /* Everything derived follows the state again: after any change from outside. */
 void cpu_sync(struct cpu *c);
+/* Dirty lines go to memory, and nothing is in any cache; takes no time. */
+void cpu_flush_caches(struct cpu *c);
 
 /* A debugger's view, which changes nothing: where the byte at @va is. *@at points into a data or
  * secondary cache that holds it (to the end of its line), or is NULL: then memory has it, at

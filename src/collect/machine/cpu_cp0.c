@@ -330,7 +330,7 @@ static void mtc0(struct cpu *c, unsigned n, unsigned sel, uint64_t v)
 		if ((n << 3 | sel) == (C0_CONTEXT << 3 | 2))
 			c->userlocal = w;
 		else if ((n << 3 | sel) == (C0_PRID << 3 | 1))
-			c->ebase = 0x80000000u | (w & 0x3ffff000);
+			c->ebase = CPU_EBASE | (w & 0x3ffff000);
 		return;
 	}
 	switch (n) {

@@ -162,6 +162,18 @@ void cpu_d_invalidate(struct cpu *c, unsigned line)
 	d_untag(c, line);
 }
 
+void cpu_flush_caches(struct cpu *c)
+{
+	for (unsigned i = 0; i < CPU_L1_SIZE >> c->dshift; i++) {
+		cpu_d_writeback(c, i);
+		cpu_d_invalidate(c, i);
+	}
+	for (unsigned i = 0; i < CPU_L1_SIZE >> c->ishift; i++)
+		i_invalidate(c, i);
+	for (unsigned i = 0; c->sdata && i < c->slines; i++)
+		cpu_s_evict(c, i);
+}
+
 static bool d_fill(struct cpu *c, unsigned line, uint64_t va, uint64_t pa)
 {
 	unsigned n = 1u << c->dshift;

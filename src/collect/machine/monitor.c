@@ -337,5 +337,10 @@ void monitor_begin_sideband(struct monitor *m, const struct cpu *c)
 	}
 	state(m, c, 392, c->llbit, 0);
 	state(m, c, 393, c->nbranch, 0);
+	if (c->cfg.r2) {
+		state(m, c, WINDOW_R2, c->userlocal, 0);
+		state(m, c, WINDOW_R2 + 1, c->ebase, 0);
+		state(m, c, WINDOW_R2 + 2, c->hwrena, 0);
+	}
 	report(m, c, WIN_GO, 0);
 }

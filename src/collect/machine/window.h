@@ -37,6 +37,8 @@ enum {
 /* 394 and those behind it: high halves of the TLB's EntryHi; who reports none has 32-bit
  * addresses */
 #define WINDOW_TLB_HIGH		394
-#define WINDOW_STATE_WORDS	(WINDOW_TLB_HIGH + 48)
+/* UserLocal, EBase and HWREna of mips32r2; who reports none has them as at power-on */
+#define WINDOW_R2		442
+#define WINDOW_STATE_WORDS	445
 
 #endif
