@@ -262,7 +262,8 @@ static enum pm_status next(void *self, const struct pm_batch **b, struct pm_err 
 			if (!k)
 				return pm_failed(err) ? PM_ERR : schedule_done(s, err);
 			s->now = k;
-			s->limit = k->left < s->conf.step ? k->left : s->conf.step;
+			/* not the quantum's end, which a replay does not know: rule (2) */
+			s->limit = s->replay && k->left < s->conf.step ? k->left : s->conf.step;
 		}
 		if (read_member(s, k->member, err))
 			return PM_ERR;
@@ -296,6 +297,8 @@ struct pm_schedule *pm_schedule_new(const struct pm_schedule_conf *c)
 	s->conf = *c;
 	s->conf.quantum = c->quantum ? c->quantum : 100000;
 	s->conf.step = c->step ? c->step : 100;
+	if (s->conf.step > s->conf.quantum)
+		s->conf.step = s->conf.quantum;
 	s->conf.wait = c->wait ? c->wait : 10000;
 	s->core = pm_alloc(c->cores * sizeof *s->core);
 	s->facts = UINT32_MAX;
