@@ -17,7 +17,7 @@ const char *const pm_cache_prefetches[] = { "none", "next", "stride", "stream",
 	"ipstride", "ampm", "spp", "berti", NULL };
 static const char *const cache_words[] = {
 	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "opt", "wb", "wt", "wa",
-	"nwa", "nine", "incl", "excl", "3c", "sub=N", "victim=N", "wbuf=N",
+	"nwa", "nine", "incl", "excl", "3c", "nofetch", "drain", "sub=N", "victim=N", "wbuf=N",
 	"prefetch=next|stride|stream|ipstride|ampm|spp|berti", "degree=N", "seed=N", NULL
 };
 static const char *const tlb_words[] = {
@@ -136,6 +136,10 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 		l->wb = f->key[1] == 'b';
 	else if (!strcmp(f->key, "wa") || !strcmp(f->key, "nwa"))
 		l->wa = f->key[0] == 'w';
+	else if (!strcmp(f->key, "nofetch"))
+		l->nofetch = true;
+	else if (!strcmp(f->key, "drain"))
+		l->drain = true;
 	else
 		goto unknown;
 	return PM_OK;
@@ -290,11 +294,11 @@ static enum pm_status combine(struct pm_conf *c, struct pm_cache_conf *cc, struc
 
 		if (l->policy == PM_OPT) {
 			if (!l->wb || !l->wa || l->incl != PM_NINE || l->sub || l->victim ||
-			    l->wbuf || l->prefetch || l->line < 16)
+			    l->wbuf || l->prefetch || l->nofetch || l->drain || l->line < 16)
 				return pm_conf_fail(c, &it, err,
 						    "opt goes with wb, wa, nine and lines of 16 "
 						    "bytes or more only; no sub, victim, wbuf, "
-						    "prefetch");
+						    "prefetch, nofetch, drain");
 			if (cc->flush_insns || cc->flush_switch || cc->by_insn || cc->regions)
 				return pm_conf_fail(c, &it, err,
 						    "opt does not go with flush, byinsn or "
@@ -326,6 +330,10 @@ static enum pm_status combine(struct pm_conf *c, struct pm_cache_conf *cc, struc
 						    "an inclusive level must be at least as large "
 						    "as %s above it (%llu bytes)",
 						    u->name, (unsigned long long)u->size);
+			if (l->incl != PM_NINE && (u->nofetch || u->drain))
+				return pm_conf_fail(c, &it, err,
+						    "%s of %s needs all levels below to be nine",
+						    u->nofetch ? "nofetch" : "drain", u->name);
 			if (l->policy == PM_OPT && u->prefetch)
 				return pm_conf_fail(c, &it, err,
 						    "opt cannot stand below the prefetcher of %s",
@@ -476,8 +484,8 @@ static void put_level(const struct pm_level_conf *l, bool tlb, struct pm_buf *to
 	if (l->prefetch)
 		pm_buf_printf(to, ",prefetch=%s,degree=%u", pm_cache_prefetches[l->prefetch],
 			      l->degree);
-	if (l->three_c)
-		pm_buf_printf(to, ",3c");
+	pm_buf_printf(to, "%s%s%s", l->three_c ? ",3c" : "", l->nofetch ? ",nofetch" : "",
+		      l->drain ? ",drain" : "");
 }
 
 void pm_cache_conf_put(const struct pm_cache_conf *cc, struct pm_buf *to)

@@ -46,7 +46,8 @@ static bool same_level(const struct pm_level_conf *a, const struct pm_level_conf
 	       a->sub == b->sub && a->policy == b->policy && a->wb == b->wb && a->wa == b->wa &&
 	       a->incl == b->incl && a->victim == b->victim && a->wbuf == b->wbuf &&
 	       a->prefetch == b->prefetch && a->degree == b->degree &&
-	       a->three_c == b->three_c && a->seed == b->seed && a->side == b->side;
+	       a->three_c == b->three_c && a->seed == b->seed && a->side == b->side &&
+	       a->nofetch == b->nofetch && a->drain == b->drain;
 }
 
 /* How many levels stand first: 1 or 2. */
@@ -478,6 +479,26 @@ void pm_cache_family_batch(struct cache_family *f, const struct pm_batch *b)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
+/* Levels that are to be drained are, those above others first. */
+static void copy_back(struct cache_family *f, struct family_node *d)
+{
+	bool any = false;
+
+	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end; w++)
+		for (unsigned i = d->from; i < d->to; i++)
+			any = any || w->item[0]->conf.level[i].drain;
+	if (any && d->lru && d == f->root)
+		dissolve_root(f, NULL, 0);
+	else if (any && d->lru)
+		dissolve(d);
+	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end && any; w++)
+		pm_cache_copy_back(w->item[0], d->from, d->to);
+	drain(d, 1);
+	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end; w++)
+		for (size_t i = 0; i < w->nchild; i++)
+			copy_back(f, w->child[i]);
+}
+
 /* What was counted at @d becomes what its hierarchies counted. */
 static void tell(const struct family_node *d)
 {
@@ -509,6 +530,7 @@ void pm_cache_family_end(struct cache_family *f)
 		return;
 	f->ended = true;
 	drain(f->root, 1);
+	copy_back(f, f->root);
 	for (size_t k = 0; k < f->root->nvariant; k++) {
 		const struct family_variant *w = f->root->variant + k;
 		const struct pm_cache *from = f->root->lru ? f->first : w->item[0];

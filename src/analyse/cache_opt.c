@@ -44,7 +44,11 @@ static void replay(struct pm_cache *c, unsigned depth)
 
 void pm_cache_end(struct pm_cache *c)
 {
-	for (unsigned depth = 1; depth < NR(c->tape); depth++)
+	for (unsigned depth = 1; depth < NR(c->tape); depth++) {
 		if (c->tape[depth].n)
 			replay(c, depth);
+		for (unsigned i = 0; i < c->conf.n && !c->family; i++)
+			if (c->conf.level[i].depth == depth)
+				pm_cache_copy_back(c, i, i + 1);
+	}
 }

@@ -15,7 +15,7 @@
 bool pm_cache_plain_level(const struct pm_level_conf *lc)
 {
 	return lc->policy == PM_LRU && lc->wb && lc->wa && lc->incl == PM_NINE && !lc->sub &&
-	       !lc->victim && !lc->wbuf && !lc->prefetch && !lc->three_c;
+	       !lc->victim && !lc->wbuf && !lc->prefetch && !lc->three_c && !lc->nofetch;
 }
 
 /* ---- an access ------------------------------------------------------------------------------ */
@@ -123,6 +123,15 @@ static void maintain(struct pm_cache *c, uint64_t key, unsigned flags, unsigned 
 void pm_cache_flush(struct pm_cache *c)
 {
 	maintain(c, 0, PM_REF_ALL, 0, c->conf.n);
+}
+
+void pm_cache_copy_back(struct pm_cache *c, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++)
+		if (c->conf.level[i].drain) {
+			pm_cache_copy_back_level(c, c->level + i);
+			pm_cache_drain(c, 0, c->conf.n);
+		}
 }
 
 void pm_cache_requests(struct pm_cache *c, unsigned from, unsigned to,

@@ -380,6 +380,14 @@ static void fetch_subs(struct pm_cache *c, struct cache_level *l, uint64_t line,
 	}
 }
 
+/* Does a request bring every byte of what it touches, in units of @unit bytes? */
+static bool brings_all(const struct cache_level *l, uint64_t addr, uint32_t size,
+		       enum pm_cache_op op, uint32_t unit)
+{
+	return (op == PM_OP_BACK || (op == PM_OP_WRITE && l->conf->nofetch)) &&
+	       !((addr | size) & (unit - 1));
+}
+
 /* A hit at @way. True if it used a prefetched line for the first time. */
 static bool hit(struct pm_cache *c, struct cache_level *l, uint64_t *set, unsigned way,
 		uint64_t addr, uint32_t size, enum pm_cache_op op, unsigned cls)
@@ -411,8 +419,7 @@ static void sub_miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, u
 
 	l->st.sub_misses++;
 	count_miss(c, l, op, cls, -1);
-	/* a write-back from above brings whole sub-blocks or is read around */
-	if (op != PM_OP_BACK || (addr | size) & ((1u << l->sub_shift) - 1))
+	if (!brings_all(l, addr, size, op, 1u << l->sub_shift))
 		fetch_subs(c, l, line, missing, op, cls);
 	w = find(set, l->ways, line);		/* the fetch may have moved it */
 	if (w < l->ways) {
@@ -442,10 +449,10 @@ static void miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint3
 		}
 		entry |= flags;
 	} else if (l->sub_valid) {
-		if (op != PM_OP_BACK || (addr | size) & ((1u << l->sub_shift) - 1))
+		if (!brings_all(l, addr, size, op, 1u << l->sub_shift))
 			fetch_subs(c, l, line, want, op, cls);
 		valid = want;
-	} else if (op != PM_OP_BACK || size < l->conf->line) {
+	} else if (!brings_all(l, addr, size, op, l->conf->line)) {
 		if (fetch(c, l, line, l->conf->line, op, cls))
 			entry |= LINE_DIRTY;
 	}
@@ -608,6 +615,28 @@ static void flush_all(struct pm_cache *c)
 {
 	for (unsigned i = 0; i < c->conf.n; i++)
 		flush_level(c, c->level + i);
+}
+
+/* (9) */
+void pm_cache_copy_back_level(struct pm_cache *c, struct cache_level *l)
+{
+	const size_t ways = (l->set_mask + 1) * l->ways;
+
+	for (size_t i = ways; i-- > 0; )
+		if (l->tag[i] & LINE_DIRTY) {
+			l->tag[i] &= ~(uint64_t)LINE_DIRTY;
+			out(c, l, l->tag[i] & ~(uint64_t)LINE_FLAGS, true,
+			    l->sub_valid ? l->sub_dirty[i] : ~0u);
+			if (l->sub_valid)
+				l->sub_dirty[i] = 0;
+		}
+	for (unsigned i = l->nvictim; i-- > 0; )
+		if (l->victim[i] & LINE_DIRTY) {
+			l->victim[i] &= ~(uint64_t)LINE_DIRTY;
+			out(c, l, l->victim[i] & ~(uint64_t)LINE_FLAGS, true, ~0u);
+		}
+	while (l->nwbuf)
+		wbuf_drain(c, l, 0);
 }
 
 /* ---- references ----------------------------------------------------------------------------- */

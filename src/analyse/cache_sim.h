@@ -12,6 +12,8 @@
  *                         beside)
  *   victim=N              N lines that fell out last, fully associative
  *   wbuf=N                N write-buffer entries that merge writes to one line
+ *   nofetch               a write that brings every byte of a line fetches nothing
+ *   drain                 at the end of the trace what is dirty is written back
  *   prefetch=next|stride|stream|ipstride|ampm|spp|berti, degree=N
  *                         (default 1; 4 from ipstride on)
  *   3c                    split misses into compulsory, capacity, conflict
@@ -25,7 +27,8 @@
  * (2) Hit: LRU and PLRU and RRIP are told, FIFO, random and OPT are not. A write hit makes the line
  *     dirty (wb) or is passed on (wt).
  * (3) Miss: the victim cache is asked, then the next level is read (the whole line, or the
- *     sub-blocks touched; nothing, if a write-back from above brings every byte of it); then a way
+ *     sub-blocks touched; nothing, if a write-back from above, or with nofetch any write, brings
+ *     every byte of it); then a way
  *     is chosen: an empty one (position-indexed policies: the lowest), else the policy's; the line
  *     is entered; then the line that it replaced leaves: into the victim cache, or if dirty to the
  *     next level. A write miss with nwa only passes the write on. With wt a write allocates clean.
@@ -41,6 +44,12 @@
  *     LRU cache of the same size misses too; conflict otherwise.
  * (8) A flush writes all dirty lines back, first level first, and empties everything but what rule
  *     (7) remembers and the predictors of (6).
+ * (9) drain: after the last reference, level by level, first levels first (i before d). Lines
+ *     stay and are clean then. What was dirty goes to the next level set by set, the last set
+ *     first; of a set of an lru or fifo level the line that came (lru: was used) longest ago
+ *     first, else the highest way first; then the victim cache's oldest line first; then the
+ *     write buffer's oldest entry first. With nofetch and drain at every level, lru or fifo
+ *     without sub-blocks, all levels count what Dinero IV's do.
  *
  * What it does not model: time (see timing), coherence between cores, physical addresses that the
  * trace does not hold (caches are indexed by the addresses in the trace; other address spaces are
@@ -103,7 +112,7 @@ struct pm_level_conf {
 	enum pm_cache_incl incl;
 	uint32_t victim, wbuf, degree;
 	enum pm_cache_prefetch prefetch;
-	bool three_c;
+	bool three_c, nofetch, drain;
 	uint64_t seed;
 };
 
@@ -143,7 +152,7 @@ unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr,
 /* The same for the line at @addr, without prefetchers, to warm a cache (warm.h). */
 void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr);
 void pm_cache_flush(struct pm_cache *c);
-/* Ends the trace: levels with OPT are simulated now. */
+/* Ends the trace: levels with OPT are simulated now, and those with drain are drained. Once. */
 void pm_cache_end(struct pm_cache *c);
 const struct pm_cache_conf *pm_cache_config(const struct pm_cache *c);
 const struct pm_level_stats *pm_cache_stats(const struct pm_cache *c, unsigned level);

@@ -130,6 +130,10 @@ void pm_cache_maintained(struct pm_cache *c, uint64_t key, unsigned flags, unsig
 bool pm_cache_plain_level(const struct pm_level_conf *lc);
 /* cache_plain.c: from now on levels take turns, if they may. */
 void pm_cache_take_turns(struct pm_cache *c);
+/* Rule (9) at those of the levels @from.. to before @to that are configured so. */
+void pm_cache_copy_back(struct pm_cache *c, unsigned from, unsigned to);
+/* cache_run.c: the same at one level, whether it is configured so or not. */
+void pm_cache_copy_back_level(struct pm_cache *c, struct cache_level *l);
 /* What has left levels @from.. to before @to is taken by those below, as far as that one. */
 void pm_cache_drain(struct pm_cache *c, unsigned from, unsigned to);
 /* Requests to level @from, which leave the simulated part of the hierarchy behind level @to - 1. */

@@ -56,7 +56,7 @@ static enum pm_status plain_level(const struct pm_conf *c, const struct pm_level
 	const struct pm_conf_item it = { .name = l->name };
 
 	if (l->policy != PM_LRU || !l->wb || !l->wa || l->incl == PM_EXCL || l->sub || l->victim ||
-	    l->wbuf || l->prefetch || l->three_c)
+	    l->wbuf || l->prefetch || l->three_c || l->nofetch || l->drain)
 		return pm_conf_fail(c, &it, err, "coherent caches have size, ways and line only; "
 				    "they are lru, wb, wa and inclusive");
 	if (l->line < 16)

@@ -151,5 +151,10 @@ enum pm_status core_configure(struct core_sink *s, const char *config, struct pm
 	pm_buf_release(&caches);
 	if (!st && s->cache_conf.level[s->cache_conf.n - 1].depth > 3)
 		st = pm_fail_request(err, "core: at most three levels of caches");
+	for (unsigned i = 0; !st && i < s->cache_conf.n; i++)
+		if (s->cache_conf.level[i].drain)
+			st = pm_fail_request(err, "core: %s: drain is for `cache`: a core's time "
+					     "ends with the last instruction",
+					     s->cache_conf.level[i].name);
 	return st;
 }

@@ -678,6 +678,10 @@ static void *create(const char *config, struct pm_err *err)
 					  "objects: %s: opt knows of misses only at the end; any "
 					  "other policy",
 					  cc.level[i].name);
+		else if (cc.level[i].drain)
+			st = pm_fail_request(err, "objects: %s: drain is for `cache`: what it "
+					     "writes back is no reference to an object",
+					     cc.level[i].name);
 	if (st) {
 		destroy(s);
 		return NULL;

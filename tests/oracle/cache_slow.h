@@ -489,7 +489,8 @@ static void o_access(struct o_cache *o, struct o_level *l, uint64_t addr, uint64
 	bool write = op == PM_OP_WRITE || op == PM_OP_BACK, demand = op <= PM_OP_WRITE,
 	     news = false;
 	unsigned sub = l->lc->sub ? l->lc->sub : l->lc->line, off = addr % l->lc->line;
-	bool all = op == PM_OP_BACK && addr % sub == 0 && size % sub == 0;
+	bool all = (op == PM_OP_BACK || (op == PM_OP_WRITE && l->lc->nofetch)) &&
+		   addr % sub == 0 && size % sub == 0;
 	struct o_line *x = o_find(l, addr), z = { .addr = addr - off };
 	int kind = -1;
 
@@ -634,6 +635,47 @@ static __attribute__((unused)) void o_flush(struct o_cache *o)
 		while (l->lc->wbuf && o_oldest(l))
 			o_drain(o, l, o_oldest(l));
 		l->shadow.n = 0;
+	}
+}
+
+/* Which of the dirty lines among @n leaves first when its level is drained? */
+static struct o_line *o_next_drained(const struct o_level *l, struct o_line *v, unsigned n)
+{
+	const enum pm_cache_policy p = v == l->victim ? PM_FIFO : l->lc->policy;
+	struct o_line *best = NULL;
+
+	for (unsigned i = 0; i < n; i++)
+		if (v[i].valid && v[i].dirty &&
+		    (!best || (p == PM_LRU    ? v[i].used < best->used
+			       : p == PM_FIFO ? v[i].filled < best->filled
+					      : true)))
+			best = v + i;
+	return best;
+}
+
+/* The end of the trace. */
+static __attribute__((unused)) void o_end(struct o_cache *o)
+{
+	for (unsigned i = 0; i < o->cc->n; i++) {
+		struct o_level *l = o->level + i;
+		struct o_line *x;
+
+		if (!l->lc->drain)
+			continue;
+		for (uint64_t s = l->sets; s-- > 0; )
+			while ((x = o_next_drained(l, l->way + s * l->lc->ways, l->lc->ways))) {
+				o_out(o, l, x);
+				x->dirty = false;
+				memset(x->sub_dirty, 0, sizeof x->sub_dirty);
+			}
+		while ((x = o_next_drained(l, l->victim, l->lc->victim))) {
+			for (int b = 0; b < 32; b++)
+				x->sub_dirty[b] = true;
+			o_out(o, l, x);
+			x->dirty = false;
+		}
+		while (l->lc->wbuf && o_oldest(l))
+			o_drain(o, l, o_oldest(l));
 	}
 }
 

@@ -104,6 +104,7 @@ static void check(const char *what, const char *config, uint64_t seed, uint64_t 
 	}
 	pm_cache_end(c);
 	slow_run(o, ev, n);
+	o_end(o);
 	compare(config, c, o);
 	compared += n;
 	free(ev);
@@ -159,6 +160,11 @@ static const char *const configs[] = {
 	"l1i=4k,2way,64;l1d=4k,2way,64;l2=16k,4way,64,incl;flush=1000",
 	"l1i=4k,2way,64,plru;l1d=4k,2way,64,sub=16;l2=16k,4way,64,fifo,wbuf=3,victim=3;flush=777",
 	"l1d=4k,2way,64,3c,prefetch=stream;l2=16k,4way,64,excl;l3=64k,4way,64;flush=1500",
+	"l1=4k,2way,8,nofetch,drain",
+	"l1i=4k,2way,8;l1d=4k,2way,8,nofetch,drain;l2=16k,4way,64,nofetch,drain",
+	"l1d=4k,2way,16,nofetch,wt;l2=16k,4way,16,nofetch,drain,fifo;l3=32k,2way,64,drain",
+	"l1=4k,4way,64,plru,sub=4,nofetch,drain,wbuf=3;l2=16k,4way,32,sub=8,nofetch,drain",
+	"l1=4k,4way,16,random,victim=5;l2=16k,4way,64,incl,drain;flush=5000",
 };
 
 static void test_configs(void **state)
@@ -195,7 +201,9 @@ static void test_real(void **state)
 		c = pm_cache_from(&cc);
 		o = o_cache_new(&cc);
 		pm_cache_events(c, ev, n);
+		pm_cache_end(c);
 		slow_run(o, ev, n);
+		o_end(o);
 		compare(configs[k], c, o);
 		compared += n;
 		pm_cache_free(c);
@@ -235,6 +243,10 @@ static void random_config(struct o_random *r, char *buf)
 				p += sprintf(p, ",sub=%u", line / 2);
 			if (o_rnd(r) % 4 == 0)
 				p += sprintf(p, ",3c");
+			if (o_rnd(r) % 4 == 0)
+				p += sprintf(p, ",nofetch");
+			if (o_rnd(r) % 4 == 0)
+				p += sprintf(p, ",drain");
 		}
 		if (o_rnd(r) % 4 == 0)
 			line *= 2;
@@ -388,6 +400,9 @@ static void test_errors(void **state)
 		{ "cache", "l1=4k,wt;l2=8k,excl", "excl needs l1 to be wb" },
 		{ "cache", "l1=4k,opt,nwa", "opt goes with" },
 		{ "cache", "l1=4k,opt;flush=100", "opt does not go with flush" },
+		{ "cache", "l1=4k,opt,drain", "opt goes with" },
+		{ "cache", "l1=4k;l2=8k,nofetch;l3=16k,excl", "nofetch of l2 needs all levels" },
+		{ "cache", "l1=4k,drain;l2=8k,incl", "drain of l1 needs all levels" },
 		{ "cache", "l1=12k,12way,64,plru", "plru needs" },
 		{ "cache", "l1=4k;flush=0", "allowed: flush=N" },
 		{ "cache", "l1=4k;;l2=8k", "an item is empty" },

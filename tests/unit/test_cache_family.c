@@ -129,6 +129,7 @@ static void against_twin(char config[][600], size_t n, const struct pm_event *ev
 		struct o_cache *o = o_cache_new(pm_cache_config(c[i]));
 
 		slow_events(o, ev, nev);
+		o_end(o);
 		assert_int_equal(ops->finish(c[i], NULL, &err), PM_OK);
 		same_counts(config[i], c[i], o);
 		o_cache_free(o);
@@ -163,15 +164,15 @@ static void test_twin(void **state)
 static char *put_random(char *p, struct o_random *r, const char *name, uint64_t most, bool lru)
 {
 	static const char *const odd[] = { "", "", "", ",fifo", ",plru", ",wt,nwa", ",drrip",
-		",victim=3", ",prefetch=next", ",wt", ",3c", ",sub=16", ",wbuf=2" };
+		",victim=3", ",prefetch=next", ",wt", ",3c", ",sub=16", ",wbuf=2", ",nofetch" };
 	unsigned line = 32u << (o_rnd(r) % 8 == 0), ways = 1u << o_rnd(r) % 4;
 	uint64_t sets = 1ull << o_rnd(r) % most;
 
 	if (o_rnd(r) % 3 == 0 && lru)
 		ways = 1 + o_rnd(r) % 30;
-	return p + sprintf(p, "%s=%llu,%uway,%u%s", name,
+	return p + sprintf(p, "%s=%llu,%uway,%u%s%s", name,
 			   (unsigned long long)(sets * ways * line), ways, line,
-			   lru ? "" : odd[o_rnd(r) % NR(odd)]);
+			   lru ? "" : odd[o_rnd(r) % NR(odd)], o_rnd(r) % 4 ? "" : ",drain");
 }
 
 /* Some of what a user may give: a few first levels, below them this or that. */

@@ -86,8 +86,8 @@ static char *level(char *p, struct o_random *r, const char *name, unsigned most)
 {
 	unsigned line = 32u << o_rnd(r) % 2, ways = 1 + o_rnd(r) % 9;
 
-	return p + sprintf(p, "%s=%u,%uway,%u", name, (ways * line) << o_rnd(r) % most, ways,
-			   line);
+	return p + sprintf(p, "%s=%u,%uway,%u%s", name, (ways * line) << o_rnd(r) % most, ways,
+			   line, o_rnd(r) % 4 ? "" : ",drain");
 }
 
 static void random_config(struct o_random *r, char *p)
