@@ -206,7 +206,7 @@ static void proceed(void *part, unsigned stage)
 	p->next.n = 0;
 }
 
-static void add_level(struct pm_level_stats *to, const struct pm_level_stats *from)
+void pm_cache_add_stats(struct pm_level_stats *to, const struct pm_level_stats *from)
 {
 	for (int op = 0; op < PM_OP_COUNT; op++)
 		for (int cls = 0; cls < 2; cls++) {
@@ -229,7 +229,7 @@ static void part_end(void *part)
 		for (int cls = 0; cls < 2; cls++)
 			c->refs[k][cls] += p->refs[k][cls];
 	for (unsigned i = 0; i < c->conf.n; i++) {
-		add_level(&c->level[i].st, &p->level[i].st);
+		pm_cache_add_stats(&c->level[i].st, &p->level[i].st);
 		cold_release(p->level + i);
 	}
 	pm_map_release(&p->segment);

@@ -39,5 +39,10 @@ struct pm_split pm_reuse_split(void *sink);
  * is none that can be split, @why says in which way; nothing has been simulated. */
 enum pm_status pm_split_run(const char *path, unsigned threads, const struct pm_split *s, size_t n,
 			    const char **why, struct pm_err *err);
+/* Open the trace at @path to read parts of it, or to read it several times. PM_END: it is none for
+ * that, @why says in which way. */
+struct pm_source;
+enum pm_status pm_split_open(const char *path, struct pm_source *src, const char **why,
+			     struct pm_err *err);
 
 #endif

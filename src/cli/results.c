@@ -226,8 +226,9 @@ static bool split_run(struct results *o, struct pm_pipeline *p, const char *file
 	if (why)
 		manners_note("%s: %s: it is simulated in order", file, why);
 	else if (left)
-		manners_note("in order, on one thread each: %s (time is split for lru caches, "
-			     "TLBs and reuse distances)", (const char *)names.p);
+		manners_note("in order, on one thread each: %s (reuse distances, and caches and "
+			     "TLBs whose sets have nothing in common, are split)",
+			     (const char *)names.p);
 	pm_buf_release(&names);
 	return left;
 }
