@@ -4,24 +4,40 @@
 
 #include "analyse/cache_state.h"
 #include "analyse/set_split.h"
-#include "analyse/split.h"
 #include "base/err.h"
-#include "base/thread.h"
-#include "trace/expand.h"
-#include "trace/pug_file.h"
 
-#define MOST_BITS	8u		/* shares beyond 256 would make none of them smaller */
+#define MOST_BITS	8u		/* that tell shares apart */
+#define MOST_SHARES	16u		/* stages of a split, at most */
+#define SLICE_MOST	1000000u	/* instructions: all that is dealt out waits in memory */
+#define NO_LINE		1u		/* no line has this address */
+#define SOME		512u		/* events told at once */
 
-struct pm_set_part {
-	struct pm_cache *c;
-	unsigned shift;
-	uint64_t mask;
-	bool counts;			/* the one that counts what is not an access of a set */
-	bool mine[1u << MOST_BITS];
-	struct pm_event *ev;		/* what is left of a batch */
-	size_t n, cap;
+struct set_whole {
+	struct pm_cache *c, *share[MOST_SHARES];
+	unsigned n, shift;
+	uint64_t mask, grain;		/* grain: no less decides what a fetch hits */
+	uint8_t owner[1u << MOST_BITS];	/* by those bits: which share's they are */
+};
+
+struct set_ref { uint64_t addr; uint32_t times; uint16_t size; uint8_t kind, flags; };
+
+struct set_hand { struct set_ref *ref; size_t n, cap; };	/* what a share has got */
+
+struct set_span {			/* events of one address space */
+	uint64_t space;
+	size_t begin[MOST_SHARES];	/* its first one of each share */
+};
+
+struct set_part {
+	struct set_whole *w;
+	struct set_hand hand[MOST_SHARES];
+	struct set_span *span;
+	size_t nspan, cap_span;
+	uint64_t last_at;		/* where the last instruction is, if that is one place */
+	struct set_hand *last;		/* who got it; it had so many then: */
+	size_t last_n;
 	uint64_t insns, refs[3][2];
-	bool other;
+	bool other, refused;		/* refused: something that has to be done in order */
 };
 
 /* ---- what can be split ----------------------------------------------------------------------- */
@@ -32,13 +48,14 @@ static bool sets_are_apart(const struct pm_level_conf *lc)
 	       !lc->prefetch && !lc->three_c;
 }
 
-/* The address bits from @*shift on that tell shares apart. */
+/* The address bits from @*shift on that tell shares apart: how many. */
 static unsigned bits_of(const struct pm_cache *c, unsigned *shift)
 {
 	const struct pm_cache_conf *cc = &c->conf;
 	unsigned from = 0, to = 64;
 
-	if (c->family || c->mem.access || cc->flush_insns || cc->regions || cc->by_insn)
+	if (c->family || c->mem.access || cc->flush_insns || cc->flush_switch || cc->regions ||
+	    cc->by_insn)
 		return 0;
 	for (unsigned i = 0; i < cc->n; i++) {
 		const struct cache_level *l = c->level + i;
@@ -53,245 +70,242 @@ static unsigned bits_of(const struct pm_cache *c, unsigned *shift)
 	return to <= from ? 0 : to - from < MOST_BITS ? to - from : MOST_BITS;
 }
 
-unsigned pm_set_shares(const struct pm_cache *c)
+/* ---- dealing out ----------------------------------------------------------------------------- */
+
+static void *part_new(void *whole)
 {
-	unsigned shift;
+	struct set_part *p = pm_alloc(sizeof *p);
 
-	return 1u << bits_of(c, &shift);
-}
-
-/* ---- a share --------------------------------------------------------------------------------- */
-
-struct pm_set_part *pm_set_part_new(const struct pm_cache *whole, unsigned me, unsigned of)
-{
-	struct pm_set_part *p = pm_alloc(sizeof *p);
-
-	p->c = pm_cache_from(&whole->conf);
-	p->mask = (1ull << bits_of(whole, &p->shift)) - 1;
-	p->counts = me == 0;
-	for (uint64_t k = me; k <= p->mask; k += of)
-		p->mine[k] = true;
+	p->w = whole;
 	return p;
 }
 
-static inline bool is_mine(const struct pm_set_part *p, uint64_t addr)
+static void begin(void *part)
 {
-	return p->mine[addr >> p->shift & p->mask];
+	struct set_part *p = part;
+
+	for (unsigned k = 0; k < p->w->n; k++)
+		p->hand[k].n = 0;
+	p->nspan = 0;
 }
 
-static __attribute__((noinline)) void add_pieces(struct pm_set_part *p, const struct pm_event *e)
+/* HOT: to the share that has these addresses. */
+static inline void deal(struct set_part *p, const struct pm_event *e, unsigned kind, uint64_t addr,
+			uint64_t size)
 {
-	const uint64_t unit = 1ull << p->shift;
+	struct set_hand *h = p->hand + p->w->owner[addr >> p->w->shift & p->w->mask];
+
+	pm_grow(h->ref, h->n, h->cap);
+	h->ref[h->n++] = (struct set_ref){ addr, 1, (uint16_t)size, (uint8_t)kind, e->flags };
+}
+
+static __attribute__((noinline)) void deal_pieces(struct set_part *p, const struct pm_event *e,
+						  unsigned kind)
+{
+	const uint64_t unit = 1ull << p->w->shift;
 	uint64_t addr = e->addr, left = e->size;
 
 	while (left) {
 		const uint64_t room = unit - (addr & (unit - 1)), k = left < room ? left : room;
 
-		pm_grow(p->ev, p->n, p->cap);
-		if (is_mine(p, addr)) {
-			p->ev[p->n] = *e;
-			p->ev[p->n].addr = addr;
-			p->ev[p->n++].size = (uint16_t)k;
-		}
+		deal(p, e, kind, addr, k);
 		addr += k;
 		left -= k;
 	}
 }
 
-/* HOT: what is mine of a reference is simulated. */
-static inline void add_ref(struct pm_set_part *p, const struct pm_event *e, enum pm_kind kind)
+static inline void deal_ref(struct set_part *p, const struct pm_event *e, unsigned kind)
 {
 	const uint64_t last = e->addr + (e->size ? e->size - 1 : 0);
 
-	if (__builtin_expect((e->addr ^ last) >> p->shift != 0, 0)) {
-		struct pm_event piece = *e;
-
-		piece.kind = kind;
-		add_pieces(p, &piece);
-		return;
-	}
-	p->ev[p->n] = *e;
-	p->ev[p->n].kind = kind;
-	p->n += is_mine(p, e->addr);
+	if (__builtin_expect((e->addr ^ last) >> p->w->shift != 0, 0))
+		deal_pieces(p, e, kind);
+	else
+		deal(p, e, kind, e->addr, e->size);
 }
 
-static void add_data(struct pm_set_part *p, const struct pm_event *e)
+/* HOT: the next instruction is usually where the last one was: its share sees the same line again,
+ * if it has got nothing else since. */
+static inline void deal_fetch(struct set_part *p, const struct pm_event *e)
 {
-	const unsigned cls = (e->flags & PM_REF_STACK) != 0;
+	const uint64_t at = e->addr & ~p->w->grain;
+	const bool one = e->size && ((e->addr + e->size - 1) & ~p->w->grain) == at;
+	struct set_hand *h = p->last;
 
-	if (__builtin_expect(e->addr >> 48 != 0, 0))
-		pm_cache_key(p->c, e->addr);	/* all parts give spaces the same numbers */
-	if (__builtin_expect(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL | PM_REF_UNCACHED), 0)) {
-		p->ev[p->n] = *e;
-		p->n += !(e->flags & PM_REF_UNCACHED) &&
-			(e->flags & PM_REF_ALL || is_mine(p, e->addr));
+	if (one && at == p->last_at && h->n == p->last_n && h->ref[h->n - 1].times < UINT32_MAX) {
+		h->ref[h->n - 1].times++;
 		return;
 	}
-	p->refs[PM_OP_READ][cls] += e->kind != PM_EV_WRITE;
-	p->refs[PM_OP_WRITE][cls] += e->kind != PM_EV_READ;
-	add_ref(p, e, e->kind);
+	deal_ref(p, e, PM_EV_LINE);
+	p->last_at = one ? at : NO_LINE;
+	p->last = p->hand + p->w->owner[e->addr >> p->w->shift & p->w->mask];
+	p->last_n = p->last->n;
 }
 
-/* HOT: once per event and part. An instruction that is not simulated here is none here. */
-static void sift(struct pm_set_part *p, const struct pm_event *ev, size_t n)
+/* HOT: once per event. To a share a fetch is no instruction: these are counted here. */
+static void deal_events(struct set_part *p, const struct pm_event *ev, size_t n)
 {
-	const bool fetches = p->c->first_i, data = p->c->first_d;
+	const bool fetches = p->w->c->first_i, data = p->w->c->first_d;
 
 	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
-		pm_grow(p->ev, p->n, p->cap);
+		const unsigned cls = (e->flags & PM_REF_STACK) != 0;
+
 		if (e->kind == PM_EV_INSN || e->kind == PM_EV_LINE) {
 			p->insns += e->kind == PM_EV_INSN;
 			if (!fetches)
 				continue;
-			if (__builtin_expect(e->addr >> 48 != 0, 0))
-				pm_cache_key(p->c, e->addr);
 			p->refs[PM_OP_FETCH][0]++;
-			add_ref(p, e, PM_EV_LINE);
+			deal_fetch(p, e);
 		} else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY) {
-			if (data)
-				add_data(p, e);
-			else
-				p->other = true;
-		} else if (e->kind == PM_EV_SWITCH) {
-			p->ev[p->n++] = *e;
+			p->other |= !data;
+			if (!data || e->flags & PM_REF_UNCACHED)
+				continue;
+			if (e->flags & (PM_REF_COPYBACK | PM_REF_INVAL)) {
+				p->refused = true;
+				return;
+			}
+			p->refs[PM_OP_READ][cls] += e->kind != PM_EV_WRITE;
+			p->refs[PM_OP_WRITE][cls] += e->kind != PM_EV_READ;
+			deal_ref(p, e, e->kind);
 		}
 	}
 }
 
-enum pm_status pm_set_part_batch(struct pm_set_part *p, const struct pm_batch *b,
-				 struct pm_err *err)
+static enum pm_status consume(void *part, const struct pm_batch *b, struct pm_err *err)
 {
-	struct pm_batch mine = *b;
+	struct set_part *p = part;
+	struct set_span *s = p->nspan ? p->span + p->nspan - 1 : NULL;
 
-	if (b->stream)
-		pm_cache_enter_space(p->c, b->stream->space);
-	p->n = 0;
-	sift(p, b->ev, b->n);
-	mine.ev = p->ev;
-	mine.n = p->n;
-	pm_cache_batch(p->c, &mine);
-	if (p->c->segment.n > 65535)
-		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
-					 "treats all as one");
-	return PM_OK;
+	if (!s || s->space != b->stream->space) {
+		pm_grow(p->span, p->nspan, p->cap_span);
+		s = p->span + p->nspan++;
+		s->space = b->stream->space;
+		p->last_at = NO_LINE;
+		for (unsigned k = 0; k < p->w->n; k++)
+			s->begin[k] = p->hand[k].n;
+	}
+	deal_events(p, b->ev, b->n);
+	return p->refused ? PM_END : PM_OK;
 }
 
-void pm_set_part_end(struct pm_set_part *p, struct pm_cache *whole)
-{
-	struct pm_cache *c = p->c;
+/* ---- shares ---------------------------------------------------------------------------------- */
 
-	for (unsigned i = 0; whole && i < c->conf.n; i++) {
-		if (!i)
-			pm_cache_end(c);
-		pm_cache_add_stats(&whole->level[i].st, &c->level[i].st);
+static unsigned stages(const void *whole)
+{
+	return ((const struct set_whole *)whole)->n;
+}
+
+/* HOT */
+static void tell(struct pm_cache *c, const struct set_ref *r, const struct set_ref *end)
+{
+	struct pm_event ev[SOME];
+	size_t n = 0;
+
+	for (; r < end; r++)
+		for (uint32_t k = 0; k < r->times; k++) {
+			ev[n++] = (struct pm_event){ r->kind, r->flags, r->size, PM_NONE, r->addr,
+						     0 };
+			if (n == SOME)
+				pm_cache_events(c, ev, n);
+			n %= SOME;
+		}
+	pm_cache_events(c, ev, n);
+}
+
+static void join(void *part, unsigned k)
+{
+	struct set_part *p = part;
+	const struct set_hand *h = p->hand + k;
+
+	for (size_t i = 0; i < p->nspan; i++) {
+		const size_t end = i + 1 < p->nspan ? p->span[i + 1].begin[k] : h->n;
+
+		pm_cache_enter_space(p->w->share[k], p->span[i].space);
+		if (end > p->span[i].begin[k])
+			tell(p->w->share[k], h->ref + p->span[i].begin[k], h->ref + end);
 	}
-	if (whole) {
-		whole->mst.reads += c->mst.reads;
-		whole->mst.writes += c->mst.writes;
-		whole->mst.bytes_read += c->mst.bytes_read;
-		whole->mst.bytes_written += c->mst.bytes_written;
-	}
-	if (whole && p->counts) {
-		whole->insns = p->insns;
-		whole->other = p->other;
-		memcpy(whole->refs, p->refs, sizeof whole->refs);
-	}
-	pm_cache_free(c);
-	free(p->ev);
+}
+
+static void proceed(void *part, unsigned stage)
+{
+	(void)part;
+	(void)stage;
+}
+
+static void part_end(void *part)
+{
+	struct set_part *p = part;
+	struct pm_cache *c = p->w->c;
+
+	c->insns += p->insns;
+	c->other |= p->other;
+	for (int k = 0; k < 3; k++)
+		for (int cls = 0; cls < 2; cls++)
+			c->refs[k][cls] += p->refs[k][cls];
+	for (unsigned k = 0; k < p->w->n; k++)
+		free(p->hand[k].ref);
+	free(p->span);
 	free(p);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
-
-struct set_thread {
-	const char *path;
-	struct pm_set_part **part;
-	size_t n;
-	bool *stopped;			/* by any of the threads */
-	enum pm_status st;
-	struct pm_err err;
-};
-
-static enum pm_status consume(void *to, const struct pm_batch *b, struct pm_err *err)
+static void release(struct set_whole *w)
 {
-	struct set_thread *t = to;
-
-	for (size_t i = 0; i < t->n; i++)
-		if (pm_set_part_batch(t->part[i], b, err) != PM_OK)
-			return PM_ERR;
-	return PM_OK;
+	for (unsigned k = 0; k < w->n; k++)
+		pm_cache_free(w->share[k]);
+	free(w);
 }
 
-static enum pm_status read_all(struct set_thread *t, struct pm_source *src)
+static void end(void *whole)
 {
-	const struct pm_emit to = { consume, t };
-	void *expander = src->facts & PM_HAS_BLOCKS ? pm_expand_new() : NULL;
-	enum pm_status st = PM_OK;
+	struct set_whole *w = whole;
+	struct pm_cache *c = w->c;
 
-	while (!st && !__atomic_load_n(t->stopped, __ATOMIC_RELAXED)) {
-		const struct pm_batch *b;
+	for (unsigned k = 0; k < w->n; k++) {
+		struct pm_cache *s = w->share[k];
 
-		st = src->ops->next(src->self, &b, &t->err);
-		if (!st)
-			st = expander ? pm_expand_ops.consume(expander, b, &to, &t->err)
-				      : consume(t, b, &t->err);
+		pm_cache_end(s);
+		for (unsigned i = 0; i < c->conf.n; i++)
+			pm_cache_add_stats(&c->level[i].st, &s->level[i].st);
+		c->mst.reads += s->mst.reads;
+		c->mst.writes += s->mst.writes;
+		c->mst.bytes_read += s->mst.bytes_read;
+		c->mst.bytes_written += s->mst.bytes_written;
 	}
-	if (st == PM_END && expander)
-		st = pm_expand_ops.finish(expander, &to, &t->err) == PM_ERR ? PM_ERR : PM_END;
-	if (expander)
-		pm_expand_ops.destroy(expander);
-	return st == PM_END ? PM_OK : PM_ERR;
+	release(w);
 }
 
-static void *run(void *arg)
+static void give_up(void *whole)
 {
-	struct set_thread *t = arg;
-	struct pm_source src = { 0 };
-	const char *why = NULL;
+	struct set_whole *w = whole;
 
-	t->st = pm_split_open(t->path, &src, &why, &t->err) ? PM_ERR : PM_OK;
-	if (!t->st) {
-		t->st = read_all(t, &src);
-		src.ops->close(src.self);
-	}
-	if (t->st)
-		__atomic_store_n(t->stopped, true, __ATOMIC_RELAXED);
-	return NULL;
+	w->c->insns = 0;
+	w->c->other = false;
+	memset(w->c->refs, 0, sizeof w->c->refs);
+	release(w);
 }
 
-enum pm_status pm_set_split_run(const char *path, unsigned threads, struct pm_cache *const *c,
-				size_t n, const char **why, struct pm_err *err)
+struct pm_split pm_set_split(struct pm_cache *c, unsigned threads)
 {
-	struct pm_source src = { 0 };
-	enum pm_status st = pm_split_open(path, &src, why, err);
-	unsigned shares = 1;
-	bool stopped = false;
-	struct set_thread *t;
+	static const struct pm_split_ops ops = {
+		stages, part_new, begin, consume, join, proceed, part_end, end, give_up, SLICE_MOST
+	};
+	unsigned shift = 0, bits = bits_of(c, &shift);
+	struct set_whole *w;
 
-	if (st)
-		return st;
-	src.ops->close(src.self);
-	for (size_t i = 0; i < n; i++)
-		shares = pm_set_shares(c[i]) > shares ? pm_set_shares(c[i]) : shares;
-	threads = shares < threads ? shares : threads;
-	t = pm_alloc(threads * sizeof *t);
-	for (unsigned k = 0; k < threads; k++) {
-		t[k] = (struct set_thread){ .path = path, .n = n, .stopped = &stopped };
-		t[k].part = pm_alloc(n * sizeof(void *));
-		for (size_t i = 0; i < n; i++)
-			t[k].part[i] = pm_set_part_new(c[i], k, threads);
-	}
-	pm_threads_run(run, t, sizeof *t, threads);
-	for (unsigned k = 0; k < threads; k++)
-		if (t[k].st && !st) {
-			st = t[k].st;
-			*err = t[k].err;
-		}
-	for (unsigned k = 0; k < threads; k++) {
-		for (size_t i = 0; i < n; i++)
-			pm_set_part_end(t[k].part[i], st ? NULL : c[i]);
-		free(t[k].part);
-	}
-	free(t);
-	return st;
+	if (!bits)
+		return (struct pm_split){ NULL, NULL };
+	w = pm_alloc(sizeof *w);
+	w->c = c;
+	w->shift = shift;
+	w->mask = (1ull << bits) - 1;
+	w->grain = c->first_i ? (c->first_i->conf->sub ? c->first_i->conf->sub
+						       : c->first_i->conf->line) - 1 : 0;
+	/* two for each thread: who waits for one has less to wait for */
+	w->n = 2 * threads < MOST_SHARES ? 2 * threads : MOST_SHARES;
+	w->n = w->n <= w->mask ? w->n : (unsigned)w->mask + 1;
+	for (unsigned k = 0; k <= w->mask; k++)
+		w->owner[k] = (uint8_t)(k % w->n);
+	for (unsigned k = 0; k < w->n; k++)
+		w->share[k] = pm_cache_from(&c->conf);
+	return (struct pm_split){ &ops, w };
 }

@@ -3,35 +3,22 @@
  *
  * Address bits that are part of the set's number at every level, and of no level's offset in a
  * line, tell sets of the whole hierarchy apart: what happens to lines that differ in them has
- * nothing to do with each other. So each thread simulates the whole hierarchy on its share of the
- * addresses, in the trace's order, and all counters are sums. Each reads the trace for itself.
+ * nothing to do with each other. So each share of the addresses has a hierarchy of its own, and
+ * all counters are sums. A slice of the trace (split.h) is dealt out to the shares by any thread,
+ * before its turn has come; each share is a stage, which takes what it got from slices in their
+ * order.
  *
  * What can be split so: lru, fifo, plru, srrip, opt; wb, wt, wa, nwa; nine, incl, excl; sub,
- * nofetch, drain; flush=switch; TLBs; if levels have such bits in common (a fully associative
- * level has none). Not what sets have in common: random (one generator), drrip (one duel), victim,
- * wbuf, prefetch, 3c; nor flush=N, regions, byinsn. .pug files, of any number of threads.
- *
- * Threads    a part belongs to one thread; parts are joined one by one. */
+ * nofetch, drain; TLBs; if levels have such bits in common (a fully associative level has none).
+ * Not what sets have in common: random (one generator), drrip (one duel), victim, wbuf, prefetch,
+ * 3c; nor flush, regions, byinsn. */
 #ifndef PM_ANALYSE_SET_SPLIT_H
 #define PM_ANALYSE_SET_SPLIT_H
 
 #include "analyse/cache_sim.h"
+#include "analyse/split.h"
 
-/* Into how many shares @c can be split; 1: it cannot. */
-unsigned pm_set_shares(const struct pm_cache *c);
-/* Simulate the trace at @path with @threads threads, all of @c[0..n), which have seen no event and
- * can be split. PM_END: the trace is none that can be read so, @why says in which way. Unless it
- * returns PM_OK they have seen nothing. */
-enum pm_status pm_set_split_run(const char *path, unsigned threads, struct pm_cache *const *c,
-				size_t n, const char **why, struct pm_err *err);
-
-/* ---- one thread's share ---------------------------------------------------------------------- */
-struct pm_set_part;
-/* Share @me of @of of what @whole simulates. */
-struct pm_set_part *pm_set_part_new(const struct pm_cache *whole, unsigned me, unsigned of);
-enum pm_status pm_set_part_batch(struct pm_set_part *p, const struct pm_batch *b,
-				 struct pm_err *err);
-/* The trace has ended. What it counted becomes @whole's, unless that is NULL. Frees it. */
-void pm_set_part_end(struct pm_set_part *p, struct pm_cache *whole);
+/* NULL whole: its sets cannot be shared out. @threads: how many there will be. */
+struct pm_split pm_set_split(struct pm_cache *c, unsigned threads);
 
 #endif

@@ -117,10 +117,13 @@ enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_e
 	return PM_OK;
 }
 
-static struct pm_split split_of(const struct pm_sink_ops *ops, void *self)
+static struct pm_split split_of(const struct pm_sink_ops *ops, void *self, unsigned threads)
 {
-	if (pm_sim_is_cache(ops))
-		return pm_cache_split(self);
+	if (pm_sim_is_cache(ops)) {
+		struct pm_split s = pm_cache_split(self);
+
+		return s.whole ? s : pm_set_split(self, threads);
+	}
 	return ops == &pm_sim_reuse ? pm_reuse_split(self) : (struct pm_split){ NULL, NULL };
 }
 
@@ -154,19 +157,19 @@ static size_t unserved(const struct pm_pipeline *p, struct pm_buf *names)
 	return left;
 }
 
-/* Those that can be split in time. */
-static bool split_time(struct pm_pipeline *p, const char *path, unsigned threads, const char **why)
+void pm_sims_split(struct pm_pipeline *p, const char *path, unsigned threads, size_t *left,
+		   struct pm_buf *names, const char **why)
 {
 	const struct pm_sink_ops *ops;
 	struct pm_split *split = NULL;
 	size_t *which = NULL, n = 0, cap = 0, cap_which = 0;
 	struct pm_err ignored = { 0 };
-	bool done;
 	void *self;
 
+	*why = NULL;
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++) {
 		struct pm_split one = pm_pipeline_served(p, i) ? (struct pm_split){ NULL, NULL }
-							       : split_of(ops, self);
+							       : split_of(ops, self, threads);
 
 		if (!one.whole)
 			continue;
@@ -176,50 +179,11 @@ static bool split_time(struct pm_pipeline *p, const char *path, unsigned threads
 		split[n++] = one;
 	}
 	/* what is wrong with the trace will be said by who reads it in order */
-	done = n && pm_split_run(path, threads, split, n, why, &ignored) == PM_OK;
-	for (size_t i = 0; done && i < n; i++)
-		pm_pipeline_serve(p, which[i]);
+	if (n && pm_split_run(path, threads, split, n, why, &ignored) == PM_OK)
+		for (size_t i = 0; i < n; i++)
+			pm_pipeline_serve(p, which[i]);
 	free(split);
 	free(which);
-	return done;
-}
-
-/* Those whose sets can be shared out among threads. */
-static bool split_sets(struct pm_pipeline *p, const char *path, unsigned threads, const char **why)
-{
-	const struct pm_sink_ops *ops;
-	struct pm_cache **c = NULL;
-	size_t *which = NULL, n = 0, cap = 0, cap_which = 0;
-	struct pm_err ignored = { 0 };
-	bool done;
-	void *self;
-
-	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++) {
-		if (pm_pipeline_served(p, i) || !pm_sim_is_cache(ops) || pm_set_shares(self) < 2)
-			continue;
-		pm_grow(c, n, cap);
-		pm_grow(which, n, cap_which);
-		which[n] = i;
-		c[n++] = self;
-	}
-	done = n && pm_set_split_run(path, threads, c, n, why, &ignored) == PM_OK;
-	for (size_t i = 0; done && i < n; i++)
-		pm_pipeline_serve(p, which[i]);
-	free(c);
-	free(which);
-	return done;
-}
-
-void pm_sims_split(struct pm_pipeline *p, const char *path, unsigned threads, size_t *left,
-		   struct pm_buf *names, const char **why)
-{
-	bool any;
-
-	*why = NULL;
-	any = split_time(p, path, threads, why);
-	any |= split_sets(p, path, threads, why);
-	if (any)
-		*why = NULL;
 	*left = unserved(p, names);
 }
 

@@ -39,9 +39,8 @@ enum pm_status pm_sim_canonical(const char *spec, struct pm_buf *to, struct pm_e
 enum pm_status pm_sim_try(const char *spec, struct pm_err *err);
 
 /* Simulate the trace at @path by @threads threads with those of @p's simulators that can be
- * split in time (split.h), then with those whose sets can be shared out (set_split.h); they get no
- * batches then. @p has started. *left: how many sinks still need them; into @names, terminated,
- * what these are called. *why: NULL, or why nothing could be split. */
+ * split (split.h); they get no batches then. @p has started. *left: how many sinks still need them;
+ * into @names, terminated, what these are called. *why: NULL, or why nothing could be split. */
 struct pm_pipeline;
 void pm_sims_split(struct pm_pipeline *p, const char *path, unsigned threads, size_t *left,
 		   struct pm_buf *names, const char **why);

@@ -183,36 +183,29 @@ static void *run(void *arg)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-enum pm_status pm_split_open(const char *path, struct pm_source *src, const char **why,
-			     struct pm_err *err)
-{
-	const struct pm_format *which = NULL;
-	struct stat is;
-	enum pm_status st;
-
-	if (stat(path, &is) || !S_ISREG(is.st_mode)) {
-		*why = "it can be read only once";
-		return PM_END;
-	}
-	st = pm_trace_open(path, NULL, src, &which, err);
-	if (st || !strcmp(which->name, "pug"))
-		return st;
-	*why = "only .pug files can be read in parts";
-	src->ops->close(src->self);
-	return PM_END;
-}
-
 /* Where slices begin. PM_END: the trace cannot be split. */
 static enum pm_status cut_trace(struct splitter *s, struct pm_err *err)
 {
+	const struct pm_format *which = NULL;
 	struct pug_totals totals = { 0 };
 	struct pm_source src = { 0 };
-	enum pm_status st = pm_split_open(s->path, &src, &s->why, err);
-	uint64_t least;
+	struct stat is;
+	uint64_t least, most = SLICE_MOST;
+	enum pm_status st;
 
+	if (stat(s->path, &is) || !S_ISREG(is.st_mode)) {
+		s->why = "it can be read only once";
+		return PM_END;
+	}
+	st = pm_trace_open(s->path, NULL, &src, &which, err);
 	if (st)
 		return st;
-	st = pug_read_totals(pm_trace_reader(&src), &totals, err);
+	if (strcmp(which->name, "pug")) {
+		s->why = "only .pug files can be read in parts";
+		st = PM_END;
+	} else {
+		st = pug_read_totals(pm_trace_reader(&src), &totals, err);
+	}
 	if (!st && !totals.whole)
 		s->why = "it has no index";
 	else if (!st && src.facts & PM_HAS_BLOCKS && totals.nstream > 1)
@@ -221,7 +214,10 @@ static enum pm_status cut_trace(struct splitter *s, struct pm_err *err)
 		st = PM_END;
 	if (!st) {
 		least = totals.tally.insns / s->threads / SLICES;
-		least = least < SLICE_LEAST ? SLICE_LEAST : least > SLICE_MOST ? SLICE_MOST : least;
+		for (size_t i = 0; i < s->nsplit; i++)
+			if (s->split[i].ops->slice_most && most > s->split[i].ops->slice_most)
+				most = s->split[i].ops->slice_most;
+		least = least < SLICE_LEAST ? SLICE_LEAST : least > most ? most : least;
 		st = pug_read_places(pm_trace_reader(&src), least, &s->place, &s->nslice, err);
 	}
 	src.ops->close(src.self);

@@ -7,8 +7,9 @@
  * then.
  *
  * What can be split so: .pug files (chunks can be read by themselves) of one thread, or without
- * blocks; caches and TLBs whose levels are all lru, wb, wa and nothing else (pm_cache_split());
- * reuse distances without sample= and window= (pm_reuse_split()).
+ * blocks; caches and TLBs whose levels are all lru, wb, wa and nothing else (pm_cache_split()), or
+ * whose sets have nothing in common (set_split.h); reuse distances without sample= and window=
+ * (pm_reuse_split()).
  *
  * Threads    a part belongs to one thread; join() is never called by two at once. */
 #ifndef PM_ANALYSE_SPLIT_H
@@ -27,6 +28,7 @@ struct pm_split_ops {
 	void (*part_end)(void *part);	/* one by one: what it counted is the whole's; frees it */
 	void (*end)(void *whole);	/* into the simulator; frees it */
 	void (*give_up)(void *whole);	/* frees it; the simulator is as it was */
+	uint64_t slice_most;		/* instructions; 0: as many as others want */
 };
 struct pm_split { const struct pm_split_ops *ops; void *whole; };
 
@@ -39,10 +41,5 @@ struct pm_split pm_reuse_split(void *sink);
  * is none that can be split, @why says in which way; nothing has been simulated. */
 enum pm_status pm_split_run(const char *path, unsigned threads, const struct pm_split *s, size_t n,
 			    const char **why, struct pm_err *err);
-/* Open the trace at @path to read parts of it, or to read it several times. PM_END: it is none for
- * that, @why says in which way. */
-struct pm_source;
-enum pm_status pm_split_open(const char *path, struct pm_source *src, const char **why,
-			     struct pm_err *err);
 
 #endif

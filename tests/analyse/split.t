@@ -7,9 +7,6 @@ $ pugmark run -q --exec --for 9m -o sqlite3.pug -- sqlite3 -init /dev/null :memo
 # Sets are shared out where they have nothing in common, whatever the policy.
 $ for j in 1 2 3; do pugmark sim -j $j --cache 'l1i=8k,2way,plru;l1d=8k,2way,fifo,wt;l2=64k,8way,srrip;l3=1m,16way,incl' --tlb 'itlb=32,4way,4k,fifo;dtlb=32,4way,4k,plru;stlb=256,4way,4k' --json j$j gzip.pug >/dev/null; done; cmp j1 j2 && cmp j1 j3 && echo the same
 > the same
-# ... so are lru caches of a trace of several threads, of which time cannot be split.
-$ pugmark run -q --exec -o threads.pug -- "$PROGRAMS/threads" >/dev/null; for j in 1 2; do pugmark sim -j $j --cache 'l1=8k,2way;l2=64k,8way' --json j$j threads.pug >/dev/null; done; cmp j1 j2 && echo the same
-> the same
 # What is not split is simulated all the same, and said.
 $ pugmark sim -j 2 --cache 'l1=8k,drrip' --bpred bimodal --reuse window=100000 --json j2 gzip.pug >/dev/null; pugmark sim -q -j 1 --cache 'l1=8k,drrip' --bpred bimodal --reuse window=100000 --json j1 gzip.pug >/dev/null; cmp j1 j2
 ! pugmark: note: in order, on one thread each: cache, bpred, reuse (reuse distances, and caches and TLBs whose sets have nothing in common, are split)

@@ -12,6 +12,7 @@
 #include "../oracle/random.h"
 #include "analyse/cache_sim.h"
 #include "analyse/reuse.h"
+#include "analyse/set_split.h"
 #include "analyse/split.h"
 #include "real_trace.h"
 #include "same_results.h"
@@ -145,6 +146,130 @@ static void test_real(void **state)
 	free(ev);
 }
 
+/* ---- whose sets are shared out --------------------------------------------------------------- */
+
+static struct pm_split set_split(void *c)
+{
+	return pm_set_split(c, 3);
+}
+
+static char *any_level(char *p, struct o_random *r, const char *name, bool first, unsigned most)
+{
+	static const char *const policy[] = { "lru", "fifo", "plru", "srrip", "opt" },
+		*const write[] = { "", "", ",wt", ",nwa", ",wt,nwa" },
+		*const incl[] = { "", "", ",incl", ",excl" },
+		*const more[] = { "", "", "", ",sub=16", ",nofetch", ",drain", ",nofetch,drain" };
+	const unsigned line = 32u << o_rnd(r) % 2, ways = 1u << o_rnd(r) % 4;
+
+	return p + sprintf(p, "%s=%u,%uway,%u,%s%s%s%s", name, (ways * line * 4) << o_rnd(r) % most,
+			   ways, line, policy[o_rnd(r) % NR(policy)], write[o_rnd(r) % NR(write)],
+			   first ? "" : incl[o_rnd(r) % NR(incl)], more[o_rnd(r) % NR(more)]);
+}
+
+/* One whose sets can be shared out. */
+static void random_sets(struct o_random *r, char *config)
+{
+	bool fits = false;
+
+	while (!fits) {
+		const unsigned levels = o_rnd(r) % 3;
+		struct pm_err err = { 0 };
+		struct pm_cache *c;
+		char *p = config;
+
+		if (o_rnd(r) % 2) {
+			p = any_level(p, r, "l1i", true, 5);
+			*p++ = ';';
+			p = any_level(p, r, "l1d", true, 5);
+		} else {
+			p = any_level(p, r, o_rnd(r) % 4 ? "l1" : "l1d", true, 5);
+		}
+		for (unsigned k = 0; k < levels; k++) {
+			*p++ = ';';
+			p = any_level(p, r, k ? "l3" : "l2", false, 8);
+		}
+		c = pm_cache_new(config, &err);
+		if (c) {
+			struct pm_split s = set_split(c);
+
+			fits = s.whole;
+			if (fits)
+				s.ops->give_up(s.whole);
+		}
+		pm_cache_free(c);
+	}
+}
+
+static void test_sets(void **state)
+{
+	struct o_random r = o_random_init(21);
+	char config[600];
+
+	(void)state;
+	for (unsigned k = 0; k < 500; k++) {
+		struct pm_event *ev = random_events(k, 20000 << k % 6, N / 2);
+
+		random_sets(&r, config);
+		if (k % 4 == 0)
+			for (unsigned i = 0; i < N / 2; i += 3)
+				ev[i].addr |= (uint64_t)(i % 5) << 60;
+		compare(&pm_sim_cache.ops, set_split, config, ev, N / 2, 1 + k % 9, 1 + k % 4, &r);
+		free(ev);
+	}
+}
+
+static void test_real_sets(void **state)
+{
+	struct o_random r = o_random_init(22);
+	char config[600];
+	size_t n;
+	struct pm_event *ev = real_events(300000, &n);
+
+	(void)state;
+	for (unsigned k = 0; k < 20; k++) {
+		random_sets(&r, config);
+		compare(&pm_sim_cache.ops, set_split, config, ev, n, 2 + k, 1 + k % 4, &r);
+	}
+	compare(&pm_sim_tlb.ops, set_split,
+		"itlb=64,8way,4k,plru;dtlb=64,4way,4k,fifo;stlb=1536,12way,4k", ev, n, 7, 3, &r);
+	free(ev);
+}
+
+/* Sets that have something in common, and a trace that says what becomes of lines. */
+static void test_common_sets(void **state)
+{
+	static const char *const odd[] = {
+		"l1=4k,full", "l1=4k,random", "l1=4k,drrip", "l1=4k,victim=2", "l1=4k,wt,wbuf=2",
+		"l1=4k,prefetch=next", "l1=4k,3c", "l1=4k;flush=100", "l1=4k;flush=switch",
+		"l1=4k;byinsn", "l1=4k;regions", "l1=4k;l2=64k,full", "l1=64,1way,64",
+		"l1=128,1way,64;l2=64k,8way,128",
+	};
+	const struct pm_event ev = { .kind = PM_EV_WRITE, .flags = PM_REF_COPYBACK, .size = 4 };
+	const struct pm_batch b = batch(&ev, 1, false);
+	struct pm_err err = { 0 };
+	struct pm_cache *c;
+	struct pm_split s;
+	void *part;
+
+	(void)state;
+	for (size_t i = 0; i < NR(odd); i++) {
+		c = pm_cache_new(odd[i], &err);
+		assert_non_null(c);
+		assert_null(set_split(c).whole);
+		pm_cache_free(c);
+	}
+	c = pm_cache_new("l1=4k,plru", &err);
+	s = set_split(c);
+	part = s.ops->part_new(s.whole);
+	s.ops->begin(part);
+	assert_int_equal(s.ops->consume(part, &b, &err), PM_END);
+	s.ops->part_end(part);
+	s.ops->give_up(s.whole);
+	pm_cache_free(c);
+}
+
+/* ---- others ---------------------------------------------------------------------------------- */
+
 static void test_tlb(void **state)
 {
 	struct pm_event *ev = random_events(6, 40000000, N);
@@ -205,7 +330,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_caches), cmocka_unit_test(test_real),
 		cmocka_unit_test(test_tlb), cmocka_unit_test(test_reuse),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_real_sets), cmocka_unit_test(test_common_sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
