@@ -24,9 +24,9 @@ static const struct pm_opt_help help = {
 	"  pugmark replay gz.pugrec                 what it executed\n"
 	"  pugmark record --portable -o x.pugrec -- ./prog    for another machine\n"
 	"  pugmark record --chaos 1 -o x.pugrec -- ./prog     its threads in an unusual order\n\n"
-	"Exit status: the program's own. 1 if it cannot run or the recording cannot be written, 2 "
-	"for a usage\n"
-	"error.",
+	"Exit status: the program's own. 1 if it cannot run, the recording cannot be written, or "
+	"--check has found\n"
+	"something; 2 for a usage error.",
 };
 
 int cmd_record(int argc, char **argv)
@@ -34,6 +34,8 @@ int cmd_record(int argc, char **argv)
 	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct pm_err err = { 0 };
 	struct pm_counts *counts = NULL;
+	uint64_t holes = 0;
+	bool check = false;
 	int status, sig;
 	const struct pm_opt opts[] = {
 		OPT_STR('o', "output", &o.record, "FILE", "the recording"),
@@ -42,6 +44,10 @@ int cmd_record(int argc, char **argv)
 		OPT_FLAG(0, "lean", &o.lean, "keep no programs and libraries, but checks of them"),
 		OPT_U64(0, "chaos", &o.chaos, "SEED",
 			"threads take turns at random, to find races; SEED, not 0, chooses how"),
+		OPT_FLAG(0, "check", &check,
+			 "check that the log has all that system calls write to memory: slow"),
+		OPT_FLAG(0, "check-pages", &o.check_pages,
+			 "likewise, by comparing all memory: where Linux is older than 6.7"),
 		OPT_U64(0, "checks", &o.checks, "N",
 			"have registers compared at every Nth safepoint, too"),
 		OPT_FLAG(0, "aslr", &o.aslr, "keep address-space randomisation"),
@@ -62,6 +68,8 @@ int cmd_record(int argc, char **argv)
 		pm_opt_usage(&help, "a recording goes to a file: -o FILE");
 	if (!o.record)
 		pm_opt_usage(&help, "-o FILE is missing: where the recording goes");
+	if (check || o.check_pages)
+		o.holes = &holes;
 	o.argv = argv;
 	if (pm_run(&o, &counts, &err) != PM_OK) {
 		status = traces_fail(&err);
@@ -71,5 +79,5 @@ int cmd_record(int argc, char **argv)
 	status = counts->status;
 	sig = counts->signal;
 	pm_counts_free(counts);
-	return run_end_like(status, sig);
+	return holes && !status ? 1 : run_end_like(status, sig);
 }

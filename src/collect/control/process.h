@@ -44,6 +44,9 @@ struct pm_run_opts {
 					 * else those that are not the system's */
 	uint64_t chaos;			/* ... whose threads take turns at random, by this seed; 0:
 					 * by time */
+	uint64_t *holes;		/* ... and count here what system calls wrote that the
+					 * log does not have; NULL: they are not checked */
+	bool check_pages;		/* ... by comparing all pages, whatever the kernel can */
 	uint64_t checks;		/* ... with a check of registers after so many
 					 * safepoints; 0: only at events */
 	struct rec_reader *replay;	/* the recording to run in place of a program; NULL: none */

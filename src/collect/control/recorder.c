@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/control/check_calls.h"
 #include "collect/control/recorder.h"
 #include "collect/record/recording.h"
 
@@ -287,15 +288,17 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
-static void drain(struct session *s, struct proc *p)
+void record_logged(struct session *s, struct proc *p)
 {
 	const struct rt_block *b = session_block(s, p->log.block);
+	const uint8_t *log = (const uint8_t *)b + RT_LOG;
 	const uint64_t at = __atomic_load_n(&b->log_at, __ATOMIC_ACQUIRE);
 
 	if (p->log.over || at > RT_LOG_SIZE || at <= p->log.drained)
 		return;
-	rec_log(s->recorder->w, p->stream - 1, (const uint8_t *)b + RT_LOG + p->log.drained,
+	rec_log(s->recorder->w, p->stream - 1, log + p->log.drained,
 		(size_t)(at - p->log.drained));
+	check_calls_log(s, p, log + p->log.drained, (size_t)(at - p->log.drained));
 	p->log.drained = at;
 }
 
@@ -329,7 +332,7 @@ void record_drain_all(struct session *s)
 
 		if (!p->stream || p->gone || p->log.over || !p->nthread || !p->pid)
 			continue;
-		drain(s, p);
+		record_logged(s, p);
 		hurry(s, p);
 	}
 }
@@ -350,7 +353,7 @@ void record_over(struct session *s, struct proc *p)
 	if (lost && !p->log.over)
 		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is "
 			"not in the recording", p->pid);
-	drain(s, p);
+	record_logged(s, p);
 	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED,
 		  0);
 }
@@ -370,7 +373,7 @@ uint32_t record_child(struct session *s, struct proc *p, struct proc *child)
 
 void record_full(struct session *s, struct proc *p)
 {
-	drain(s, p);
+	record_logged(s, p);
 	session_block(s, p->log.block)->log_at = 0;
 	p->log.drained = 0;
 }
@@ -396,7 +399,7 @@ void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more)
 	const struct rec_ended e = { .why = REC_STOPPED, .more = why << 32 | (uint32_t)more };
 	char what[160];
 
-	drain(s, p);
+	record_logged(s, p);
 	write_end(s, p, e.why, e.more);
 	rec_end_text(&e, what, sizeof what);
 	pm_warn(&s->spaces.warn, "the recording ends here: process %u %s", p->pid, what);

@@ -28,6 +28,7 @@ void record_drain_all(struct session *s);
 void record_over(struct session *s, struct proc *p);	/* @p has ended */
 /* @p is about to make a process, @child: 1 + its stream; 0: it will not be recorded. */
 uint32_t record_child(struct session *s, struct proc *p, struct proc *child);
+void record_logged(struct session *s, struct proc *p);	/* what @p has logged is written */
 void record_full(struct session *s, struct proc *p);	/* its log is */
 /* 1 + the number of file @link, of which [off, off + n) is mapped; 0: it cannot be recorded. */
 uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64_t n);

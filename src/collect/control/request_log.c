@@ -2,6 +2,7 @@
 /* request_log.c - requests of programs that are recorded or replayed */
 #include <stdio.h>
 
+#include "collect/control/check_calls.h"
 #include "collect/control/recorder.h"
 #include "collect/control/requests.h"
 
@@ -33,6 +34,23 @@ void request_log_exec(struct session *s, struct request *q)
 		return;
 	q->m.r[0] = replay_exec(s, q->p, &fd, &q->m.r[2]);
 	q->m.r[1] = (uint64_t)fd;
+}
+
+void request_check(struct session *s, struct request *q)
+{
+	static const uint8_t gpr[6] = { 7, 6, 2, 10, 8, 9 };	/* of struct rt_ctx */
+	const struct rt_block *b = session_block(s, q->block);
+	struct check_call call = { .nr = (uint32_t)q->m.a[2], .real = q->m.a[3] };
+
+	if (!s->checks || !q->p->stream || q->p->log.over || !q->p->pid)
+		return;
+	record_logged(s, q->p);
+	for (size_t i = 0; i < NR(gpr); i++)
+		call.arg[i] = b->ctx.gpr[gpr[i]];
+	if (q->m.a[0])
+		check_calls_end(s, q->p, q->block);
+	else
+		q->m.r[0] = !check_calls_begin(s, q->p, q->block, q->m.a[1], &call);
 }
 
 void request_log_end(struct session *s, struct request *q)

@@ -34,6 +34,7 @@ static const struct {
 	[RQ_LOG_FILE] = { "log file", request_log_file, false },
 	[RQ_LOG_EXEC] = { "log exec", request_log_exec, false },
 	[RQ_LOG_END] = { "log end", request_log_end, false },
+	[RQ_CHECK] = { "check", request_check, false },
 	[RQ_STOP] = { "stop", NULL, false },
 };
 _Static_assert(NR(requests) == RQ_LAST + 1, "a row for each");

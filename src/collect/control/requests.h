@@ -52,6 +52,7 @@ request_fn request_hello, request_block, request_unblock, request_forked, reques
 	request_execfail, request_exit, request_begin;
 
 /* ---- request_log.c --------------------------------------------------------------------------- */
-request_fn request_log, request_log_file, request_log_exec, request_log_end;
+request_fn request_log, request_log_file, request_log_exec, request_log_end,
+	request_check;
 
 #endif

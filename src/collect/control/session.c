@@ -15,6 +15,7 @@
 #include "base/guard.h"
 #include "base/temp.h"
 #include "collect/consume/trace.h"
+#include "collect/control/check_calls.h"
 #include "collect/control/recorder.h"
 #include "collect/control/stop_at.h"
 #include "isa/x86/decode.h"
@@ -254,6 +255,7 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 		replay_release(s);
 	if (stops_error(s) && trace_status == PM_OK)
 		trace_status = pm_fail_file(err, "%s", stops_error(s));
+	check_calls_close(s);
 	if (s->recorder && trace_status == PM_OK)
 		trace_status = record_close(s, err);
 	return trace_status;
@@ -290,6 +292,7 @@ static void close_unused(struct session *s)
 	uint64_t bytes, insns;
 
 	trace_close(s->tracer, &bytes, &insns, &later);	/* its threads look at the session */
+	check_calls_close(s);
 	record_close(s, &later);
 	replay_release(s);
 	session_close(s);
@@ -335,6 +338,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	wake_hold_signals(&s.signals, s.head);
 	start = s.begun = pm_now();
 	record_open(&s);
+	check_calls_open(&s);
 	stops_open(&s);
 	if ((o->pid ? attach : o->replay ? replay_launch : launch)(&s, err) != PM_OK) {
 		close_unused(&s);

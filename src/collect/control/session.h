@@ -97,6 +97,7 @@ struct proc {
 		double since;
 		bool over;		/* nothing more of it is recorded */
 	} log;
+	struct proc_check *check;	/* recorded: of check_calls.c; NULL: none */
 	bool log_over;			/* replayed: it has used all */
 	bool execing;			/* it is about to execute another program, unrecorded */
 	uint32_t recorded_pid;		/* of a replay: what it was; 0: this is none */
@@ -162,6 +163,7 @@ struct session {
 	bool loaded;			/* programs are loaded, not injected into: loader.c */
 	struct tracer *tracer;		/* NULL: profile */
 	struct recorder *recorder;	/* NULL: nothing is recorded (record.h) */
+	struct call_checks *checks;	/* NULL: calls are not checked (check_calls.h) */
 	struct replayer *replayer;	/* NULL: nothing is replayed */
 	struct stopper *stops;		/* NULL: it stops nowhere (stop_at.h) */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */

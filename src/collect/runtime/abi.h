@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			32	/* no suffix: for assembly */
+#define RT_ABI			33	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -255,6 +255,10 @@ enum rt_op {
 			 * r[2] */
 	RQ_LOG_END,	/* a[0] enum rt_log_end, a[1] more about it: from here on nothing is
 			 * recorded; replayed: this is another run than the recorded one */
+	RQ_CHECK,	/* recorded: a[0] 0: in front of a call, 1: behind it; a[2] its number,
+			 * a[3] 1: it is done when replaying, too; a[1] 1 + descriptor of a
+			 * userfaultfd
+			 * -> r[0] 1: one is wanted: ask again with it */
 	RQ_STOP,	/* replayed: the thread stands where it was to stop, and ctx is its state.
 			 * While it waits the controller may change both.
 			 * -> r[0] enum rt_stop_then */
@@ -503,6 +507,7 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t beat;			/* changes ten times a second */
 	uint64_t chaos;			/* recorded threads take turns at random, by this seed; 0:
 					 * after slices of time */
+	uint32_t check;			/* recorded: RQ_CHECK around calls */
 	uint64_t checks;		/* recorded: an RT_E_CHECK after so many safepoints; 0:
 					 * none */
 };

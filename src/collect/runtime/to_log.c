@@ -61,14 +61,17 @@ static long ioctl_size(u32 cmd)
 		{ 0x5401, 36 }, { 0x5402, 0 }, { 0x5403, 0 }, { 0x5404, 0 },
 		{ 0x5405, 18 }, { 0x5406, 0 }, { 0x5407, 0 }, { 0x5408, 0 },
 		{ 0x5409, 0 }, { 0x540a, 0 }, { 0x540b, 0 },
+		/* TIOCEXCL, TIOCNXCL, TIOCSTI, TIOCMGET, _MBIS, _MBIC, _MSET */
+		{ 0x540c, 0 }, { 0x540d, 0 }, { 0x5412, 0 }, { 0x5415, 4 },
+		{ 0x5416, 0 }, { 0x5417, 0 }, { 0x5418, 0 },
 		/* TIOCSCTTY, TIOCGPGRP, TIOCSPGRP, TIOCOUTQ, TIOCGWINSZ, TIOCSWINSZ */
 		{ 0x540e, 0 }, { 0x540f, 4 }, { 0x5410, 0 },
 		{ 0x5411, 4 }, { 0x5413, 8 }, { 0x5414, 0 },
-		/* FIONREAD, FIONBIO, TIOCNOTTY; TIOCGETD, TCSBRKP, TIOCGSID */
-		{ 0x541b, 4 }, { 0x5421, 0 }, { 0x5422, 0 },
+		/* FIONREAD, TIOCPKT, FIONBIO, TIOCNOTTY, TIOCSETD; TIOCGETD, TCSBRKP, TIOCGSID */
+		{ 0x541b, 4 }, { 0x5420, 0 }, { 0x5421, 0 }, { 0x5422, 0 }, { 0x5423, 0 },
 		{ 0x5424, 4 }, { 0x5425, 0 }, { 0x5429, 4 },
-		/* FIONCLEX, FIOCLEX, FIOASYNC; SIOCATMARK, SIOCGIFCONF */
-		{ 0x5450, 0 }, { 0x5451, 0 }, { 0x5452, 0 },
+		/* TIOCGPTPEER; FIONCLEX, FIOCLEX, FIOASYNC, FIOQSIZE; SIOCATMARK, SIOCGIFCONF */
+		{ 0x5441, 0 }, { 0x5450, 0 }, { 0x5451, 0 }, { 0x5452, 0 }, { 0x5460, 8 },
 		{ 0x8905, 4 }, { 0x8912, ~0u },
 	};
 	const u32 kind = cmd >> 8 & 0xff;
@@ -451,6 +454,42 @@ static void end_thread(struct rt_block *b)
 /* ---- before and behind a call ---------------------------------------------------------------- */
 #define MADV_FREE 8
 
+/* The controller compares memory in front of a call and behind it. */
+static int is_checked(const struct rt_call *c)
+{
+	return RT_SESSION->check && c->how != HOW_OWN && c->how != HOW_EXITS && c->how != HOW_EXECS;
+}
+
+/* Will @b's call be done when replaying, too? */
+static int is_real(const struct rt_block *b, const struct rt_call *c)
+{
+	int real = c->how == HOW_REAL;
+	u64 at;
+
+	if (c->how == HOW_SUB)
+		rt_sub_call(b, &at, &real);
+	return real;
+}
+
+static void check_begin(struct rt_block *b, const struct rt_call *c)
+{
+	long fd;
+
+	if (!is_checked(c) || !rt_ask(b, RQ_CHECK, 0, 0, b->syscall, is_real(b, c)) ||
+	    !b->mail.r[0])
+		return;
+	fd = rt_sys(NR_userfaultfd, 02000001 /* O_CLOEXEC | UFFD_USER_MODE_ONLY */);
+	rt_ask(b, RQ_CHECK, 0, rt_failed(fd) ? ~0ull : (u64)fd + 1, b->syscall, is_real(b, c));
+	if (!rt_failed(fd))
+		rt_sys(NR_close, fd);
+}
+
+static void check_end(struct rt_block *b, const struct rt_call *c)
+{
+	if (is_checked(c))
+		rt_ask(b, RQ_CHECK, 1, 0, 0, 0);
+}
+
 int rt_record_begin(struct rt_block *b)
 {
 	const struct rt_call *c = rt_call_of(b->syscall);
@@ -471,6 +510,7 @@ int rt_record_begin(struct rt_block *b)
 	if (c->how == HOW_EXITS || b->syscall == NR_rt_sigreturn)
 		put_call(b, 0);
 	b->log_place = RT_PLACE_CALL;
+	check_begin(b, c);
 	if (c->how == HOW_REFUSED)
 		RET = -(word)ENOSYS;
 	else if (b->syscall == NR_madvise && ARG2 == MADV_FREE)
@@ -521,8 +561,11 @@ void rt_record_end(struct rt_block *b)
 			    (!rt_failed(r) || c->part[i].kind == PART_ALWAYS))
 				put_part(b, &c->part[i], (u64)r);
 	}
+	if (b->syscall == NR_process_vm_writev && ARG0 == b->pid && !rt_failed(r))
+		put_buffers(b, ARG3, ARG4, (u64)r);
 	put_call(b, (u64)r);
 	b->log_place = RT_PLACE_CALL;
+	check_end(b, c);
 	if (b->syscall == NR_set_robust_list && !rt_failed(r))
 		b->robust = ARG0;
 	if (b->syscall == NR_set_tid_address)
