@@ -467,7 +467,9 @@ enum rt_event_type {
 			 * a: its rt_block.thread_id, its clock or 0, the other one's thread_id,
 			 * check of its registers, its pc */
 	RT_E_CHECK,	/* a safepoint; a: 0, the clock, 0, check of the registers, pc */
-	RT_E_LAST = RT_E_CHECK,
+	RT_E_GONE,	/* a page of a file that is mapped, but has become shorter; a: its address,
+			 * 0. From the event before on, who uses it gets SIGBUS */
+	RT_E_LAST = RT_E_GONE,
 };
 struct rt_event {
 	uint32_t size;			/* with what follows; a multiple of 8 */

@@ -15,7 +15,7 @@ void rt_replay_differs(struct rt_block *b, u64 pc)
 		rt_sys(NR_exit_group, 125);
 }
 
-struct rt_event *rt_next_event(struct rt_block *b)
+static struct rt_event *next_event(struct rt_block *b)
 {
 	struct rt_block *l = rt_log_of(b);
 
@@ -37,6 +37,17 @@ static void used(struct rt_block *b, const struct rt_event *e)
 
 	l->nlogged++;
 	l->log_at += e->size;
+}
+
+struct rt_event *rt_next_event(struct rt_block *b)
+{
+	struct rt_event *e;
+
+	while ((e = next_event(b)) && e->type == RT_E_GONE) {
+		rt_replay_gone(e);
+		used(b, e);
+	}
+	return e;
 }
 
 /* ... behind which nothing has been recorded. */

@@ -45,6 +45,7 @@ void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 int rt_replay_is_due(struct rt_block *b);
 int rt_stop_is_here(const struct rt_block *b);	/* does it stop where it stands? */
 u64 rt_replay_heir(struct rt_block *b);		/* the thread that has the token when @b ends */
+void rt_replay_gone(const struct rt_event *e);	/* RT_E_GONE: replay_start.c */
 int rt_makes_thread(const struct rt_block *b);	/* does its clone() or clone3()? */
 static inline struct rt_block *rt_log_of(const struct rt_block *b)
 {

@@ -102,6 +102,16 @@ u64 rt_replay_load(u64 *brk)
 	return pc;
 }
 
+/* A file has no page there: so far behind the end of any. */
+void rt_replay_gone(const struct rt_event *e)
+{
+	const long fd = rt_sys(NR_open, rt_boot_info.data_path, 02000000, 0);
+
+	rt_sys(NR_mmap, page_down(e->a[0]), 4096, PROT_READ | PROT_WRITE,
+	       MAP_PRIVATE | MAP_FIXED, fd, 1ull << 46);
+	rt_sys(NR_close, fd);
+}
+
 /* ---- a program that the one before has executed ---------------------------------------------- */
 /* Vector and floating-point state as the kernel gives it to a program. */
 static void clear_state(void)

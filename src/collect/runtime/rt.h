@@ -270,6 +270,8 @@ int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		     struct k_ucontext *uc);
 void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info, u64 pc,
 		      u64 flags);
+/* A fault, in front of which the log has to say what a replay would not find. */
+void rt_record_fault(struct rt_block *b, u32 sig, const struct k_siginfo *info);
 /* Is it the controller's, because those that wait have waited too long? Then they come, and
  * nothing more is recorded. */
 int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
@@ -356,6 +358,7 @@ static inline int rt_record_defers(struct rt_block *b, u32 sig, const struct k_s
 				   struct k_ucontext *uc) { return 0; }
 static inline void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				    u64 pc, u64 flags) { }
+static inline void rt_record_fault(struct rt_block *b, u32 sig, const struct k_siginfo *info) { }
 static inline int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				     struct k_ucontext *uc) { return 0; }
 static inline void rt_replay_call(struct rt_block *b) { }

@@ -185,6 +185,8 @@ static void deliver_at(struct rt_block *b, u32 sig, struct k_siginfo *info, stru
 
 	if (holds_back(b, sig, info, uc, fault))
 		return;
+	if (fault && rt_records(b))
+		rt_record_fault(b, sig, info);
 	if (fault && (SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig)))
 		act->handler = 0;		/* the kernel kills */
 	if (copy) {

@@ -46,6 +46,7 @@ static long install(u32 sig, u64 flags, struct k_sigaction *was)
  * ignores still. */
 void rt_sighand_cleared(struct rt_block *b)
 {
+	const struct k_sigaction none = { 0 };
 	struct rt_sighand *h = PTR(b->sighand);
 
 	for (u32 s = 1; s < 65; s++) {
@@ -59,6 +60,8 @@ void rt_sighand_cleared(struct rt_block *b)
 			install(s, act->flags, 0);
 		else
 			h->ours &= ~SIG_BIT(s);
+		if (rt_replays(b) && !(h->ours & SIG_BIT(s)))	/* it was no clone3() now */
+			rt_sys(NR_rt_sigaction, s, &none, 0, 8);
 	}
 	b->cleared = 0;
 }

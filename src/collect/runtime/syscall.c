@@ -101,7 +101,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long 
 		c->sighand = (word)(own = rt_sighand_copy(PTR(b->sighand)));
 	/* 2: too many of these at once, the handlers are the parent's */
 	c->cleared = 0;
-	if (nr == NR_clone3 && flags & CLONE_CLEAR_SIGHAND)
+	if (flags & CLONE_CLEAR_SIGHAND)
 		c->cleared = own && own == PTR(b->sighand) ? 2 : 1;
 	if (flags & CLONE_VM && !(flags & CLONE_VFORK)) {
 		c->app_alt_flags = SS_DISABLE;	/* the kernel clears it for new threads */
@@ -158,7 +158,8 @@ static void clone_again(struct rt_block *b, u64 flags, u64 stack, u64 tls, u64 t
 	const word call[5] = { (thread ? CLONE_AGAIN : 17 /* SIGCHLD */) |
 			       (word)(flags & CLONE_SETTLS), 0, 0, 0, (word)tls };
 
-	clone_as(b, thread ? flags : flags & CLONE_CHILD_SETTID, stack, tid_at, NR_clone, call);
+	clone_as(b, thread ? flags : flags & (CLONE_CHILD_SETTID | CLONE_CLEAR_SIGHAND), stack,
+		 tid_at, NR_clone, call);
 }
 
 /* A child that would borrow the program's memory until it executes another one gets a copy, where
@@ -573,7 +574,7 @@ int rt_dispatch(struct rt_block *b)
 		rt_sigreturn_call(b);
 		return 0;
 	case NR_clone:
-		do_clone(b, ARG0, ARG1, NR_clone);
+		do_clone(b, (u32)ARG0, ARG1, NR_clone);
 		return 0;
 	case NR_fork:
 		do_clone(b, 0, 0, NR_fork);

@@ -621,6 +621,12 @@ void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 	commit(b, e);
 }
 
+void rt_record_fault(struct rt_block *b, u32 sig, const struct k_siginfo *info)
+{
+	if (sig == SIGBUS && info->code == 2 /* BUS_ADRERR */)
+		put_event(b, RT_E_GONE, 0, (const u64[6]){ page_down(info->addr) });
+}
+
 /* ---- odd instructions ------------------------------------------------------------------------ */
 int rt_logged_insn(struct rt_block *b, u64 pc)
 {
