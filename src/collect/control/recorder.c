@@ -394,6 +394,57 @@ uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64
 	return number;
 }
 
+/* What of [off, off + n) of file @st is in @m, shared: *lo and *hi, of the file. */
+static bool maps_part(const struct mapping *m, const struct stat *st, uint64_t off, uint64_t n,
+		      uint64_t *lo, uint64_t *hi)
+{
+	const uint64_t behind = off + n < off ? UINT64_MAX : off + n;
+	const uint64_t end = m->off + (m->hi - m->lo);
+
+	*lo = off > m->off ? off : m->off;
+	*hi = behind < end ? behind : end;
+	return m->shared && m->ino == st->st_ino && m->dev == st->st_dev && *lo < *hi;
+}
+
+bool record_shares(struct session *s, const char *link, uint64_t off, uint64_t n, bool writes)
+{
+	struct maps all = { 0 };
+	uint64_t lo, hi;
+	struct stat st;
+	bool ok = !stat(link, &st) && (S_ISREG(st.st_mode) || !writes);
+
+	n = (n + PAGE - 1) / PAGE * PAGE;
+	for (size_t i = 0; i < s->nproc && ok; i++) {
+		const struct proc *p = s->proc[i];
+
+		if (!p->stream || p->gone || !p->pid || !maps_read((pid_t)p->pid, &all))
+			continue;
+		for (size_t k = 0; k < all.n && ok; k++)
+			ok = !(writes || all.v[k].prot & PROT_WRITE) ||
+			     !maps_part(&all.v[k], &st, off, n, &lo, &hi);
+	}
+	maps_release(&all);
+	return ok;
+}
+
+void record_shared(const struct proc *p, const char *link, uint64_t off, uint64_t n,
+		   uint64_t to[6])
+{
+	struct maps all = { 0 };
+	uint64_t lo, hi;
+	struct stat st;
+	size_t k = 0;
+
+	if (stat(link, &st) || !maps_read((pid_t)p->pid, &all))
+		return;
+	for (size_t i = 0; i < all.n && k < 6; i++)
+		if (maps_part(&all.v[i], &st, off, n, &lo, &hi)) {
+			to[k++] = all.v[i].lo + (lo - all.v[i].off);
+			to[k++] = hi - lo;
+		}
+	maps_release(&all);
+}
+
 void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more)
 {
 	const struct rec_ended e = { .why = REC_STOPPED, .more = why << 32 | (uint32_t)more };

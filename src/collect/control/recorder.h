@@ -32,6 +32,12 @@ void record_logged(struct session *s, struct proc *p);	/* what @p has logged is 
 void record_full(struct session *s, struct proc *p);	/* its log is */
 /* 1 + the number of file @link, of which [off, off + n) is mapped; 0: it cannot be recorded. */
 uint32_t record_mapped(struct session *s, const char *link, uint64_t off, uint64_t n);
+/* May file @link be mapped there, to share what is written? Not if it is no ordinary file, or if a
+ * recorded process has mapped a part of that to share already, and @writes, or that one. */
+bool record_shares(struct session *s, const char *link, uint64_t off, uint64_t n, bool writes);
+/* Where @p has mapped [off, off + n) of it to share: up to three addresses and lengths. */
+void record_shared(const struct proc *p, const char *link, uint64_t off, uint64_t n,
+		   uint64_t to[6]);
 /* From here on nothing is recorded; @why: enum rt_log_end. */
 void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more);
 enum pm_status record_close(struct session *s, struct pm_err *err);

@@ -20,10 +20,27 @@ void request_log_file(struct session *s, struct request *q)
 {
 	char link[64];
 
-	if (!s->recorder || !q->p->stream || q->m.a[3])
+	if (!s->recorder || !q->p->stream)
 		return;
 	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->pid, (int)q->m.a[0]);
+	if (q->m.a[3] != RT_SHARES_NOT &&
+	    !record_shares(s, link, q->m.a[1], q->m.a[2], q->m.a[3] == RT_SHARES_WRITES))
+		return;
+	if (q->m.a[3] == RT_SHARES_WRITES) {
+		q->m.r[0] = 1;
+		return;
+	}
 	q->m.r[0] = record_mapped(s, link, q->m.a[1], q->m.a[2]);
+}
+
+void request_log_shared(struct session *s, struct request *q)
+{
+	char link[64];
+
+	if (!s->recorder || !q->p->stream)
+		return;
+	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->pid, (int)q->m.a[0]);
+	record_shared(q->p, link, q->m.a[1], q->m.a[2], q->m.r);
 }
 
 void request_log_exec(struct session *s, struct request *q)

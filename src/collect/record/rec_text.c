@@ -26,7 +26,8 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 		snprintf(to, n, "makes an ioctl() that is not known (0x%x)", more);
 		break;
 	case RT_END_FILE:
-		snprintf(to, n, "maps a device, or a file to share what it writes there");
+		snprintf(to, n, "maps a device, or a file that is mapped already, to share what it "
+			 "writes there");
 		break;
 	case RT_END_SIGNAL:
 		snprintf(to, n, "gets a signal where none can be given: in code that passes no "

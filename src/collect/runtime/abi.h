@@ -247,8 +247,12 @@ enum rt_op {
 			 * it have been used -> r[0] how many there are now, 0: no more; r[1] 1:
 			 * behind them another program is executed */
 	RQ_LOG_FILE,	/* a[0] descriptor, a[1] offset, a[2] length: a file is about to be mapped,
-			 * a[3] 1: so that others see what is written
-			 * -> r[0] 1 + its number in the recording, 0: it cannot be recorded */
+			 * a[3] enum rt_sharing
+			 * -> r[0] 1 + its number in the recording, 0: it cannot be recorded;
+			 * with RT_SHARES_WRITES it has none, and 1 says that it can */
+	RQ_LOG_SHARED,	/* recorded: a[2] bytes at a[1] of the file a[0] have been written, a
+			 * descriptor; -> r[]: up to three addresses, each with a length, where
+			 * these bytes are mapped and shared */
 	RQ_LOG_EXEC,	/* replayed: another program has been executed
 			 * -> r[0] number of its thread block, 0: it has not been recorded;
 			 * r[1] the controller's descriptor of a file with its struct rt_start, at
@@ -270,6 +274,9 @@ enum rt_stop_then {
 	RT_STOP_OPEN,	/* pages of translated code may have been written to: RQ_OPEN, then
 			 * RQ_STOP again */
 };
+
+/* Does who maps a file see what others write to it, or do they see what it writes? */
+enum rt_sharing { RT_SHARES_NOT, RT_SHARES_READS, RT_SHARES_WRITES };
 
 /* Why the recording of a process ends before the process does; a[1] of RQ_LOG_END. */
 enum rt_log_end {
@@ -469,7 +476,9 @@ enum rt_event_type {
 	RT_E_CHECK,	/* a safepoint; a: 0, the clock, 0, check of the registers, pc */
 	RT_E_GONE,	/* a page of a file that is mapped, but has become shorter; a: its address,
 			 * 0. From the event before on, who uses it gets SIGBUS */
-	RT_E_LAST = RT_E_GONE,
+	RT_E_MEMORY,	/* a[0] address, 0, a[2] length; the bytes follow, which are there from the
+			 * event before on: of a file that is mapped and shared */
+	RT_E_LAST = RT_E_MEMORY,
 };
 struct rt_event {
 	uint32_t size;			/* with what follows; a multiple of 8 */

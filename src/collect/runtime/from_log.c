@@ -43,8 +43,11 @@ struct rt_event *rt_next_event(struct rt_block *b)
 {
 	struct rt_event *e;
 
-	while ((e = next_event(b)) && e->type == RT_E_GONE) {
-		rt_replay_gone(e);
+	while ((e = next_event(b)) && e->type >= RT_E_GONE) {
+		if (e->type == RT_E_GONE)
+			rt_replay_gone(e);
+		else
+			rt_replay_memory(b, e);
 		used(b, e);
 	}
 	return e;
@@ -97,6 +100,9 @@ static void replay_mmap(struct rt_block *b, u64 r, u64 file)
 		rt_controllers_file(path, (u32)file - 1);
 		arg[4] = (word)rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
 		arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE;
+	} else if (!(ARG3 & MAP_ANONYMOUS)) {	/* shared: the log has what is there */
+		arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE | MAP_ANONYMOUS;
+		arg[5] = 0;
 	}
 	rt_do_mmap(b, arg);
 	if (file)

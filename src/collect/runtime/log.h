@@ -45,7 +45,14 @@ void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 int rt_replay_is_due(struct rt_block *b);
 int rt_stop_is_here(const struct rt_block *b);	/* does it stop where it stands? */
 u64 rt_replay_heir(struct rt_block *b);		/* the thread that has the token when @b ends */
-void rt_replay_gone(const struct rt_event *e);	/* RT_E_GONE: replay_start.c */
+/* RT_E_GONE, RT_E_MEMORY; replay_start.c */
+void rt_replay_gone(const struct rt_event *e);
+void rt_replay_memory(struct rt_block *b, const struct rt_event *e);
+/* Recorded, shared_files.c: @b's call has mapped, or perhaps written to, a file that is mapped and
+ * shared. Logged is what is there now. */
+enum rt_sharing rt_shares_file(struct rt_block *b);
+void rt_shared_file_call(struct rt_block *b);
+void rt_log_memory(struct rt_block *b, u64 at, u64 n);
 int rt_makes_thread(const struct rt_block *b);	/* does its clone() or clone3()? */
 static inline struct rt_block *rt_log_of(const struct rt_block *b)
 {

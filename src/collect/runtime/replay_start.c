@@ -112,6 +112,18 @@ void rt_replay_gone(const struct rt_event *e)
 	rt_sys(NR_close, fd);
 }
 
+/* What another mapping of the file, or a call, has written: the program itself may not. */
+void rt_replay_memory(struct rt_block *b, const struct rt_event *e)
+{
+	const u64 lo = page_down(e->a[0]), n = page_up(e->a[0] + e->a[2]) - lo;
+
+	if (!rt_put(e->a[0], e + 1, e->a[2]))
+		return;
+	rt_sys(NR_mprotect, lo, n, PROT_READ | PROT_WRITE);
+	rt_put(e->a[0], e + 1, e->a[2]);
+	rt_sys(NR_mprotect, lo, n, PROT_READ);
+}
+
 /* ---- a program that the one before has executed ---------------------------------------------- */
 /* Vector and floating-point state as the kernel gives it to a program. */
 static void clear_state(void)

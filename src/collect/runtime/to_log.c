@@ -204,25 +204,49 @@ void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6])
 	put_event(b, RT_E_SWITCH, place, a);
 }
 
-/* @n bytes at @at of the program, as far as they can be read. */
-static void put_data(struct rt_block *b, u64 at, u64 n)
+/* @n bytes at @at of the program, which fit into one event. False: they cannot be read. */
+static int put_part_of(struct rt_block *b, u32 type, u64 at, u32 n)
+{
+	const u32 size = (u32)sizeof(struct rt_event) + ((n + 7) & ~7u);
+	struct rt_event *e = room(b, size);
+
+	if (!e)
+		return 1;
+	*e = (struct rt_event){ .size = size, .type = (uint16_t)type, .a = { at } };
+	e->a[type == RT_E_DATA ? 1 : 2] = n;
+	if (n & 7)
+		*(u64 *)PTR((word)(e + 1) + (n & ~7u)) = 0;
+	if (rt_get(e + 1, at, n))
+		return 0;
+	commit(b, e);
+	return 1;
+}
+
+/* As far as they can be read. */
+static void put_bytes(struct rt_block *b, u32 type, u64 at, u64 n)
 {
 	while (n && b->logged == RT_LOG_RECORD) {
-		const u32 part = n < RT_DATA_MAX ? (u32)n : RT_DATA_MAX;
-		struct rt_event *e = room(b, sizeof *e + ((part + 7) & ~7u));
+		const u32 page = 4096 - (u32)(at & 4095);
+		u32 part = n < RT_DATA_MAX ? (u32)n : RT_DATA_MAX;
 
-		if (!e)
-			return;
-		*e = (struct rt_event){ .size = (u32)sizeof *e + ((part + 7) & ~7u),
-					.type = RT_E_DATA, .a = { at, part } };
-		if (part & 7)
-			*(u64 *)PTR((word)(e + 1) + (part & ~7u)) = 0;
-		if (rt_get(e + 1, at, part))
-			return;
-		commit(b, e);
+		if (!put_part_of(b, type, at, part)) {
+			part = part < page ? part : page;	/* it may end behind this one */
+			if (!put_part_of(b, type, at, part))
+				return;
+		}
 		at += part;
 		n -= part;
 	}
+}
+
+static void put_data(struct rt_block *b, u64 at, u64 n)
+{
+	put_bytes(b, RT_E_DATA, at, n);
+}
+
+void rt_log_memory(struct rt_block *b, u64 at, u64 n)
+{
+	put_bytes(b, RT_E_MEMORY, at, n);
 }
 
 static void put_buffers(struct rt_block *b, u64 at, u64 count, u64 n)
@@ -341,10 +365,14 @@ static int known_file(struct rt_block *b)
 		shares |= ARG3 & MAP_SHARED;
 		return 1;
 	}
-	if (!rt_ask(b, RQ_LOG_FILE, ARG4, ARG5, ARG1, (ARG3 & MAP_SHARED) && (ARG2 & PROT_WRITE)))
+	if (!rt_ask(b, RQ_LOG_FILE, ARG4, ARG5, ARG1, rt_shares_file(b)))
 		return 0;
+	if (rt_shares_file(b) == RT_SHARES_WRITES) {
+		shares |= b->mail.r[0] != 0;
+		return b->mail.r[0] || rt_failed(rt_sys(NR_fcntl, ARG4, 1 /* F_GETFD */));
+	}
 	b->call_length = b->mail.r[0];
-	return b->call_length || rt_failed(rt_sys(NR_fcntl, ARG4, 1 /* F_GETFD */));
+	return b->call_length || rt_failed(rt_sys(NR_fcntl, ARG4, 1));
 }
 
 static u64 clone_flags(const struct rt_block *b)
@@ -564,6 +592,8 @@ void rt_record_end(struct rt_block *b)
 	if (b->syscall == NR_process_vm_writev && ARG0 == b->pid && !rt_failed(r))
 		put_buffers(b, ARG3, ARG4, (u64)r);
 	put_call(b, (u64)r);
+	if (!rt_failed(r))
+		rt_shared_file_call(b);
 	b->log_place = RT_PLACE_CALL;
 	check_end(b, c);
 	if (b->syscall == NR_set_robust_list && !rt_failed(r))

@@ -135,6 +135,12 @@ typedef u64 rt_count;
 #define NR_set_robust_list 273
 #define NR_process_vm_writev 311
 #define NR_userfaultfd 323
+#define NR_sendfile 40
+#define NR_fallocate 285
+#define NR_pwritev 296
+#define NR_pwritev2 328
+#define NR_splice 275
+#define NR_copy_file_range 326
 #define NR_epoll_pwait 281
 #define NR_accept4 288
 #define NR_epoll_pwait2 441

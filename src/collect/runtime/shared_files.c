@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* shared_files.c - a recorded program maps files so that what is written there is shared
+ *
+ * A replay has private memory in place of such a mapping. So the log says what the mapping begins
+ * with, and what calls have written to the file since. What the program itself writes by one
+ * mapping it does not see in another: the controller says before whether there is another one. */
+#include "log.h"
+
+#define MOST 16
+
+struct file_status {				/* struct stat of x86-64 */
+	u64 dev, ino, more[16];
+};
+
+static struct {				/* files that are or were mapped so, of this process */
+	u64 dev, ino;
+} files[MOST];
+static u32 nfile;			/* more than MOST: any file may be one */
+static u32 writes;			/* one of them is written by its mapping */
+
+/* Of mmap(). */
+enum rt_sharing rt_shares_file(struct rt_block *b)
+{
+	if ((ARG3 & (MAP_SHARED | MAP_ANONYMOUS)) != MAP_SHARED)
+		return RT_SHARES_NOT;
+	return ARG2 & PROT_WRITE ? RT_SHARES_WRITES : RT_SHARES_READS;
+}
+
+static int is_one(u64 fd)
+{
+	struct file_status st;
+
+	if (!nfile || rt_failed(rt_sys(NR_fstat, fd, &st)))
+		return 0;
+	for (u32 i = 0; i < nfile && i < MOST; i++)
+		if (files[i].dev == st.dev && files[i].ino == st.ino)
+			return 1;
+	return nfile > MOST;
+}
+
+static void remember(u64 fd)
+{
+	struct file_status st;
+
+	if (nfile > MOST || is_one(fd) || rt_failed(rt_sys(NR_fstat, fd, &st)))
+		return;
+	if (nfile < MOST) {
+		files[nfile].dev = st.dev;
+		files[nfile].ino = st.ino;
+	}
+	nfile++;
+}
+
+static void written(struct rt_block *b, u64 fd, u64 off, u64 n)
+{
+	u64 at[6];
+
+	if (!is_one(fd) || !rt_ask(b, RQ_LOG_SHARED, fd, off, n, 0))
+		return;
+	rt_memcpy(at, b->mail.r, sizeof at);
+	for (u32 i = 0; i < 6; i += 2)
+		rt_log_memory(b, at[i], at[i + 1]);
+}
+
+/* Behind a call that has written @n bytes where the file's offset was. */
+static void written_there(struct rt_block *b, u64 fd, u64 n)
+{
+	if (nfile)
+		written(b, fd, (u64)rt_sys(NR_lseek, fd, 0, 1 /* SEEK_CUR */) - n, n);
+}
+
+void rt_shared_file_call(struct rt_block *b)
+{
+	const u64 r = RET, all = ~0ull >> 1;
+
+	switch (b->syscall) {
+	case NR_mmap:
+		if (rt_shares_file(b) != RT_SHARES_NOT)
+			remember(ARG4);
+		if (rt_shares_file(b) != RT_SHARES_WRITES)
+			break;
+		writes = 1;
+		rt_log_memory(b, r, page_up(ARG1));
+		break;
+	case NR_mremap:				/* of any memory: who knows */
+		if (writes && ARG2 > ARG1)
+			rt_log_memory(b, r + ARG1, page_up(ARG2 - ARG1));
+		break;
+	case NR_madvise:			/* what is the file's stays */
+		if (writes && ARG2 == 4 /* MADV_DONTNEED */)
+			rt_log_memory(b, ARG0, page_up(ARG1));
+		break;
+	case NR_write:
+	case NR_writev:
+		written_there(b, ARG0, r);
+		break;
+	case NR_pwrite:
+	case NR_pwritev:
+		written(b, ARG0, ARG3, r);
+		break;
+	case NR_sendfile:
+		written_there(b, ARG0, r);
+		break;
+	case NR_ftruncate:
+	case NR_fallocate:
+	case NR_pwritev2:
+		written(b, ARG0, 0, all);
+		break;
+	case NR_splice:
+	case NR_copy_file_range:
+		written(b, ARG2, 0, all);
+		break;
+	}
+}
