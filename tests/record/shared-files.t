@@ -70,3 +70,13 @@ $ gcc -w -o twice twice.c && pugmark record -o r.pugrec -- ./twice 2>&1 | sed 's
 > 7
 > begin
 ! pugmark: the recording ends here: the program maps a device, or a file that is mapped already, to share what it writes there
+# Memory that is shared, and a child that only executes another program.
+$ cat > spawn.c <<'end'
++ #include <stdio.h>
++ #include <stdlib.h>
++ #include <sys/mman.h>
++ #include <unistd.h>
++ int main(void) { int *p = mmap(0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0); *p = getpid(); system("echo hello"); printf("%d\n", *p); return 0; }
++ end
+$ gcc -w -o spawn.in spawn.c && "$TESTS/record/again" ./spawn.in
+> status 0, 2 lines again

@@ -389,10 +389,13 @@ int rt_makes_thread(const struct rt_block *b)
 	return (clone_flags(b) & (CLONE_VM | CLONE_THREAD)) == (CLONE_VM | CLONE_THREAD);
 }
 
-/* ... a process that has its parent's memory, and does not borrow it only? */
-static int shares_all(const struct rt_block *b)
+/* ... a process that has its parent's memory, or some of it? One that its parent waits for is about
+ * to execute another program, and leaves it alone. */
+static int shares_memory(const struct rt_block *b)
 {
-	return (clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD)) == CLONE_VM;
+	const u64 flags = clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD);
+
+	return flags == CLONE_VM || (shares && !flags && b->syscall != NR_vfork);
 }
 
 /* What is known of @c before it is made says that what it does cannot be recorded. */
@@ -406,7 +409,7 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 		end_log(b, RT_END_CALL, b->syscall);
 		return 1;
 	case HOW_FORKS:
-		if (shares_all(b) || (shares && !rt_makes_thread(b)))
+		if (shares_memory(b))
 			end_log(b, RT_END_SHARED, 0);
 		break;
 	case HOW_SUB:
