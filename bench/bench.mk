@@ -6,7 +6,7 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench accuracy bench-record idtrace-tables bench-cachegrind bench-profiles bench-traces bench-predictors bench-idt
+.PHONY: bench accuracy bench-record bench-servers idtrace-tables bench-cachegrind bench-profiles bench-traces bench-predictors bench-idt
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data
@@ -37,6 +37,10 @@ accuracy: check-build		## the core model against this processor's counters, and 
 bench-record: all		## what recording and replaying cost
 	@bench/inputs $(B)/bench/data
 	@bench/record $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)
+
+bench-servers: all		## how many requests recorded servers handle
+	@bench/inputs $(B)/bench/data
+	@bench/servers $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)
 
 bench-idt: all			## instrumented executables against their limits: sizes, times (Q=-q: small inputs; ROOT32=DIR)
 	@bench/inputs $(B)/bench/data
