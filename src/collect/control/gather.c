@@ -176,6 +176,8 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	pm_grow(p->counts, p->ncounts, p->cap_counts);
 	c = &p->counts[p->ncounts++];
 	*c = (struct counts_of){ .tid = t->tid };
+	if (s->kept)			/* what it executes again has been counted already */
+		return;
 	if (s->tracer) /* counts nothing; i386: buffers are where counters would be */
 		return;
 	if (!sp->i386) {
@@ -451,6 +453,8 @@ void gather_process(struct session *s, struct proc *p)
 		.isa = sp->i386 ? PM_ISA_X86_32 : PM_ISA_X86_64,
 	};
 	p->unknown_at = NULL;
+	if (s->kept)
+		return;
 	for (size_t i = 0; i < p->nunknown; i++)
 		q->unknown += q->unknown_at[i].count;
 	p->nunknown = p->cap_unknown = 0;

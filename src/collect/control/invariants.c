@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* invariants.c - the numbered invariants of session.h, over all of a session */
 #include "base/check.h"
+#include "collect/control/checkpoint.h"
 #include "collect/control/session.h"
 
 static bool is_of(const struct session *s, const struct proc *p)
@@ -55,7 +56,7 @@ static void check_blocks(const struct session *s)
 
 static void check_space(const struct session *s, const struct space *sp)
 {
-	uint32_t refs = 0;
+	uint32_t refs = checkpoints_refs(s, sp);
 
 	for (size_t i = 0; i < s->nproc; i++) {
 		const struct proc *p = s->proc[i];

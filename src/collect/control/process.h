@@ -82,4 +82,13 @@ bool pm_run_i386(const char *program);
 
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err);
 
+/* A replay that stops, o->stops, and is kept after that: the next one, whose stops may be others
+ * but all else is as before, goes on from where this one has been (control/checkpoint.h). NULL at
+ * first; what @o's members point to lives as long as it. Another pm_run() may take place before the
+ * next one. */
+struct pm_kept_replay;
+enum pm_status pm_replay_go(struct pm_kept_replay **k, const struct pm_run_opts *o,
+			    struct pm_err *err);
+void pm_replay_close(struct pm_kept_replay *k);			/* NULL is fine */
+
 #endif

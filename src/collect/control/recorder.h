@@ -55,9 +55,19 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at);
 /* The program, at @pc, does by system call @call what it has not done when it was recorded. */
 void replay_differs(struct session *s, const struct proc *p, uint32_t block, uint64_t pc,
 		    uint64_t call);
-void replay_release(struct session *s);		/* if it was not launched */
+void replay_release(struct session *s);
 /* The program is over: what is wrong with the replay, or with its recording? Changes @c's status to
  * what was recorded. */
-enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_err *err);
+enum pm_status replay_result(const struct session *s, struct pm_counts *c, struct pm_err *err);
+/* How much of the recording has been used, into @m, which the caller releases; it goes on from
+ * there, with process @p, whose log, if it has begun, is filled again. */
+struct replay_mark {
+	uint32_t root;
+	size_t *read;			/* of each stream */
+};
+void replay_mark(const struct session *s, struct replay_mark *m);
+void replay_return(struct session *s, const struct replay_mark *m, struct proc *p);
+/* Is @p the recording's first process, with memory that a copy of it will have? */
+bool replay_is_copied(const struct session *s, const struct proc *p);
 
 #endif

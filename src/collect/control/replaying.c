@@ -51,7 +51,7 @@ static enum pm_status make_start(struct session *s, const struct rec_start *f,
 
 	*to = (struct rt_start){ .sp = f->sp, .pc = f->pc, .rax = f->rax, .rdx = f->rdx,
 				 .mask = f->mask, .ignored = f->ignored,
-				 .several = rec_nstream(y->r) > 1,
+				 .several = rec_nstream(y->r) > 1 || s->opts->stops,
 				 .echo = s->opts->echo,
 				 .controller = (uint32_t)getpid(), .memory = (uint32_t)y->memory,
 				 .nmap = (uint32_t)f->nmap, .npart = (uint32_t)f->npart };
@@ -245,26 +245,23 @@ void replay_release(struct session *s)
 	s->replayer = NULL;
 }
 
-enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_err *err)
+enum pm_status replay_result(const struct session *s, struct pm_counts *c, struct pm_err *err)
 {
-	struct replayer *y = s->replayer;
+	const struct replayer *y = s->replayer;
 	const struct rec_ended e = rec_why(y->r, y->root);
-	char differs[sizeof y->differs], what[160];
-	const bool over = y->over, damaged = y->damaged, cut = y->cut;
+	char what[160];
 
-	memcpy(differs, y->differs, sizeof differs);
-	replay_release(s);
-	if (*differs)
-		return pm_fail_file(err, "%s", differs);
-	if (damaged)
+	if (*y->differs)
+		return pm_fail_file(err, "%s", y->differs);
+	if (y->damaged)
 		return pm_fail_file(err, "the recording is damaged: it has been replayed up to "
 				    "where it is");
-	if (cut) {
+	if (y->cut) {
 		c->status = 0;
 		return pm_fail_file(err, "the recording is cut off: it has been replayed up to its "
 				    "last complete event");
 	}
-	if (!over)
+	if (!y->over)
 		return PM_OK;			/* the program has ended as it did */
 	if (e.why == REC_KILLED) {
 		c->status = -1;
@@ -276,4 +273,47 @@ enum pm_status replay_close(struct session *s, struct pm_counts *c, struct pm_er
 	rec_end_text(&e, what, sizeof what);
 	pm_warn(&s->spaces.warn, "the recording ends here: the program %s", what);
 	return PM_OK;
+}
+
+/* ---- back ------------------------------------------------------------------------------------ */
+void replay_mark(const struct session *s, struct replay_mark *m)
+{
+	const struct replayer *y = s->replayer;
+	const uint32_t n = rec_nstream(y->r);
+
+	m->root = y->root;
+	m->read = pm_alloc(n * sizeof *m->read);
+	for (uint32_t i = 0; i < n; i++)
+		m->read[i] = rec_tell(y->r, i);
+}
+
+void replay_return(struct session *s, const struct replay_mark *m, struct proc *p)
+{
+	struct replayer *y = s->replayer;
+	const uint32_t stream = p->stream - 1;
+	uint64_t execs;
+
+	y->root = m->root;
+	y->over = y->cut = y->damaged = false;
+	*y->differs = 0;
+	for (uint32_t i = 0; i < rec_nstream(y->r); i++)
+		rec_seek(y->r, i, m->read[i]);
+	if (m->read[stream]) {
+		rec_seek(y->r, stream, m->read[stream] - 1);
+		replay_more(s, p, &execs);
+	}
+}
+
+bool replay_is_copied(const struct session *s, const struct proc *p)
+{
+	const struct replayer *y = s->replayer;
+	const struct rec_start *f = p->stream ? rec_start_of(y->r, p->stream - 1) : NULL;
+
+	if (!f || p->stream - 1 != y->root || session_block((struct session *)s,
+							     p->log.block)->not_copied)
+		return false;
+	for (size_t i = 0; i < f->nmap; i++)
+		if (f->map[i].flags & RT_START_SHARED && !f->map[i].file)
+			return false;
+	return true;
 }

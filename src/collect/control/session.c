@@ -16,6 +16,7 @@
 #include "base/temp.h"
 #include "collect/consume/trace.h"
 #include "collect/control/check_calls.h"
+#include "collect/control/checkpoint.h"
 #include "collect/control/recorder.h"
 #include "collect/control/stop_at.h"
 #include "isa/x86/decode.h"
@@ -70,6 +71,7 @@ static enum pm_status open_trace(struct session *s, struct pm_err *err)
 
 static void session_close(struct session *s)
 {
+	checkpoints_close(s);
 	stops_close(s);
 	pm_guard_last(PM_GUARD_SESSION, NULL, NULL);
 	if (s->data && s->data != MAP_FAILED)
@@ -217,6 +219,25 @@ static double tv(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
+/* No process lives any more. */
+static void finish_processes(struct session *s)
+{
+	wake_program_over();
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i]->pid)
+			proc_finish(s, s->proc[i]);
+		else if (!s->proc[i]->gone)	/* prepared for a child that has not come */
+			proc_discard(s, s->proc[i], s->proc[i]->log.block);
+}
+
+static enum pm_status replay_status(const struct session *s, struct pm_counts *c,
+				    struct pm_err *err)
+{
+	const enum pm_status st = replay_result(s, c, err);
+
+	return stops_error(s) && st == PM_OK ? pm_fail_file(err, "%s", stops_error(s)) : st;
+}
+
 /* The program has ended, and all that is waited for. */
 static enum pm_status finish(struct session *s, double start, struct pm_counts **out,
 			     struct pm_err *err)
@@ -225,13 +246,8 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	struct rusage self, kids;
 	struct pm_counts *c;
 
-	wake_program_over();
 	__atomic_store_n(&s->head->closed, 1, __ATOMIC_SEQ_CST);
-	for (size_t i = 0; i < s->nproc; i++)
-		if (s->proc[i]->pid)
-			proc_finish(s, s->proc[i]);
-		else if (!s->proc[i]->gone)	/* prepared for a child that has not come */
-			proc_discard(s, s->proc[i], s->proc[i]->log.block);
+	finish_processes(s);
 	trace_status = trace_close(s->tracer, &s->out->trace_bytes, &s->out->trace_insns, err);
 	c = *out = gather_counts(s);
 	if (s->opts->follow_only && !c->nprocess && trace_status == PM_OK)
@@ -250,11 +266,8 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	c->status = WIFEXITED(s->root_status) ? WEXITSTATUS(s->root_status) : -1;
 	c->signal = WIFSIGNALED(s->root_status) ? WTERMSIG(s->root_status) : -1;
 	if (s->replayer && trace_status == PM_OK)
-		trace_status = replay_close(s, c, err);
-	else if (s->replayer)
-		replay_release(s);
-	if (stops_error(s) && trace_status == PM_OK)
-		trace_status = pm_fail_file(err, "%s", stops_error(s));
+		trace_status = replay_status(s, c, err);
+	replay_release(s);
 	check_calls_close(s);
 	if (s->recorder && trace_status == PM_OK)
 		trace_status = record_close(s, err);
@@ -299,9 +312,9 @@ static void close_unused(struct session *s)
 	pm_keep(s->out);			/* what the error says may lie there */
 }
 
-enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
+static void session_init(struct session *s, const struct pm_run_opts *o)
 {
-	struct session s = {
+	*s = (struct session){
 		.opts = o,
 		.thread = pthread_self(),
 		.data_fd = -1,
@@ -317,37 +330,56 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 			    .bare = o->record,
 			    .all_live = o->stops },
 	};
+	s->out = pm_alloc(sizeof *s->out);
+}
+
+/* The program runs. PM_ERR: the session is closed. */
+static enum pm_status begin(struct session *s, bool goes_back, struct pm_err *err)
+{
+	const struct pm_run_opts *o = s->opts;
 	const struct cache_opts cache = { .dir = o->cache_dir,
 					  .limit = o->cache_limit,
 					  .aslr = o->aslr };
-	enum pm_status st;
-	double start;
 
-	*out = NULL;
-	s.out = pm_alloc(sizeof *s.out);
 	pm_guard();
-	pm_guard_last(PM_GUARD_SESSION, let_go, &s);
-	if (session_open(&s, err) != PM_OK ||
-	    (!o->no_cache && cache_open(&s.spaces, &cache, err) != PM_OK) ||
-	    open_trace(&s, err) != PM_OK) {
-		close_unused(&s);
+	pm_guard_last(PM_GUARD_SESSION, let_go, s);
+	if (session_open(s, err) != PM_OK ||
+	    (!o->no_cache && cache_open(&s->spaces, &cache, err) != PM_OK) ||
+	    open_trace(s, err) != PM_OK) {
+		close_unused(s);
 		return PM_ERR;
 	}
 	/* What comes while the program is launched waits: it is the program's. That has the
 	 * dispositions that were here before, so no handler of ours is set yet. */
-	wake_hold_signals(&s.signals, s.head);
-	start = s.begun = pm_now();
-	record_open(&s);
-	check_calls_open(&s);
-	stops_open(&s);
-	if ((o->pid ? attach : o->replay ? replay_launch : launch)(&s, err) != PM_OK) {
-		close_unused(&s);
-		wake_drop_signals(&s.signals);
+	wake_hold_signals(&s->signals, s->head);
+	s->begun = pm_now();
+	record_open(s);
+	check_calls_open(s);
+	stops_open(s);
+	if (goes_back)
+		checkpoints_open(s);
+	if ((o->pid ? attach : o->replay ? replay_launch : launch)(s, err) != PM_OK) {
+		close_unused(s);
+		wake_drop_signals(&s->signals);
 		return PM_ERR;
 	}
-	wake_pass_signals(&s.signals);
+	wake_pass_signals(&s->signals);
 	if (o->pid && o->stat)
-		o->stat("attach us", (uint64_t)((pm_now() - s.begun) * 1e6));
+		o->stat("attach us", (uint64_t)((pm_now() - s->begun) * 1e6));
+	return PM_OK;
+}
+
+enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
+{
+	struct session s;
+	enum pm_status st;
+	double start;
+
+	*out = NULL;
+	session_init(&s, o);
+	if (begin(&s, false, err) != PM_OK)
+		return PM_ERR;
+	start = s.begun;
 	s.begun = pm_now();
 	if (o->pid)
 		wake_program_over();	/* keys are for us: the program has its own terminal */
@@ -356,5 +388,76 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	report_stats(&s);
 	wake_restore_signals(&s.signals);
 	session_close(&s);
+	return st;
+}
+
+/* ---- replays that are kept ------------------------------------------------------------------- */
+struct pm_kept_replay {
+	struct session s;
+	struct pm_run_opts opts;
+};
+
+/* False: it has to begin anew. */
+static bool go_back(struct pm_kept_replay *k)
+{
+	struct session *s = &k->s;
+	bool went;
+
+	pm_guard_last(PM_GUARD_SESSION, let_go, s);
+	wake_hold_signals(&s->signals, s->head);
+	stops_again(s);
+	went = checkpoints_return(s);
+	wake_pass_signals(&s->signals);
+	if (went)
+		return true;
+	wake_restore_signals(&s->signals);
+	return false;
+}
+
+void pm_replay_close(struct pm_kept_replay *k)
+{
+	struct pm_counts *counts;
+	struct pm_err past = { 0 };
+
+	if (!k)
+		return;
+	k->s.spaces.warn = (struct pm_warn){ 0 };	/* it has been said */
+	checkpoints_close(&k->s);
+	finish(&k->s, k->s.begun, &counts, &past);
+	session_close(&k->s);
+	pm_counts_free(counts);
+	free(k);
+}
+
+enum pm_status pm_replay_go(struct pm_kept_replay **kept, const struct pm_run_opts *o,
+			    struct pm_err *err)
+{
+	struct pm_kept_replay *k = *kept;
+	enum pm_status st;
+
+	if (k) {
+		k->opts.stops = o->stops;
+		if (!go_back(k)) {
+			pm_replay_close(k);
+			k = *kept = NULL;
+			o->stops->from(o->stops->self, NULL);
+		}
+	}
+	if (!k) {
+		k = pm_alloc(sizeof *k);
+		k->opts = *o;
+		session_init(&k->s, &k->opts);
+		if (begin(&k->s, true, err) != PM_OK) {
+			free(k);
+			return PM_ERR;
+		}
+		*kept = k;
+	}
+	loop(&k->s);
+	finish_processes(&k->s);
+	st = replay_status(&k->s, k->s.out, err);
+	wake_restore_signals(&k->s.signals);
+	wake_session_over();
+	pm_guard_last(PM_GUARD_SESSION, NULL, NULL);
 	return st;
 }

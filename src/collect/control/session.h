@@ -22,7 +22,8 @@
  *     used. A block that is not used has no process.
  * (3) A process's code space is that of its `mm`, whose address space it runs in; that is its own
  *     `mm`, and is not gone before it.
- * (4) A space's refs are the address spaces that execute it, and those that are about to leave it.
+ * (4) A space's refs are the address spaces that execute it, those that are about to leave it, and
+ *     checkpoints (checkpoint.h).
  * (5) A thread has a tid once its process has a pid; no two processes have the same one. Both are
  *     the numbers of who shares our memory, or cannot be looked at, or PID_UNKNOWN.
  * (6) An answer has commands or a payload in their place, not both. */
@@ -166,6 +167,7 @@ struct session {
 	struct call_checks *checks;	/* NULL: calls are not checked (check_calls.h) */
 	struct replayer *replayer;	/* NULL: nothing is replayed */
 	struct stopper *stops;		/* NULL: it stops nowhere (stop_at.h) */
+	struct checkpoints *kept;	/* NULL: it does not go back (checkpoint.h) */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */
 	uint64_t requests[RQ_LAST + 1];
 	double sampled;			/* when 32-bit counters were last looked at */

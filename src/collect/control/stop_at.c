@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "collect/control/checkpoint.h"
 #include "collect/control/remote.h"
 #include "collect/control/stop_work.h"
 #include "isa/x86/decode.h"
@@ -445,10 +446,21 @@ static void walk(struct standing *st)
 	}
 }
 
+/* It stands at a safepoint, perhaps only for that. */
+static void pass_checkpoint(const struct standing *st)
+{
+	const struct walker *w = st->w;
+	const struct freeze f = { .p = st->p, .block = st->block, .tid = tid_of(st),
+				  .regs = st->own, .mask = st->mask, .pass = st->pass };
+
+	checkpoints_pass(st->s, &f, w->clock - w->at.clock <= IN_FRONT);
+}
+
 static void run(struct session *s, uint32_t block)
 {
 	struct standing st = { .s = s, .block = block };
 	struct rt_block *b = session_block(s, block);
+	bool at_safepoint;
 
 	st.p = s->proc[s->block_proc[block] - 1];
 	st.t = thread_of(st.p, block);
@@ -461,10 +473,14 @@ static void run(struct session *s, uint32_t block)
 		return;
 	}
 	b->stop_next = 0;
+	at_safepoint = st.w->by == BY_NOBODY;
 	if (!account(&st, b))
 		fail(s, "an instruction did not fault again");
-	if (!s->stops->over && hold_standing(&st))
+	if (!s->stops->over && hold_standing(&st)) {
+		if (s->kept && at_safepoint)
+			pass_checkpoint(&st);
 		walk(&st);
+	}
 	if (st.held && !s->stops->over)
 		release(&st, RT_STOP_GO);
 }

@@ -24,6 +24,7 @@
 #include "trace/position.h"
 
 struct standing;
+struct checkpoint;
 
 struct pm_stops {
 	void *self;
@@ -34,6 +35,10 @@ struct pm_stops {
 		     struct pm_position *to);
 	/* It stands there. False: nothing more is wanted, the replay ends. */
 	bool (*stopped)(void *self, struct standing *st);
+	/* Of a replay that is kept (pm_replay_go()): is @c, which lies farther back than those that
+	 * were asked about before, in front of all where it is to stop? Then it goes on there, if
+	 * it can. NULL: it begins anew. */
+	bool (*from)(void *self, const struct checkpoint *c);
 };
 
 const struct pm_position *stopped_position(const struct standing *st);
@@ -54,6 +59,8 @@ struct session;
 struct proc;
 struct thread;
 void stops_open(struct session *s);
+/* The next journey of a replay that is kept: s->opts->stops are others. */
+void stops_again(struct session *s);
 void stops_close(struct session *s);
 /* Thread @t of @p begins, or has ended: its clock counts from there. */
 void stops_thread(struct session *s, struct proc *p, struct thread *t);

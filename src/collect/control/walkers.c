@@ -16,6 +16,16 @@ void stops_open(struct session *s)
 	k->dec = x86_decoder_new(X86_MODE_64);
 }
 
+void stops_again(struct session *s)
+{
+	struct stopper *k = s->stops;
+
+	k->want = s->opts->stops;
+	k->stands = 0;
+	k->over = false;
+	*k->error = 0;
+}
+
 void stops_close(struct session *s)
 {
 	struct stopper *k = s->stops;
@@ -59,30 +69,74 @@ uint64_t walker_clock(struct session *s, const struct walker *w, uint32_t block)
 	return w->base + (b->log_clock - b->until);
 }
 
+/* @to is where @w, at w->at, goes. */
+static void set_goal(struct walker *w, const struct pm_position *to)
+{
+	w->clock = to->clock;
+	w->left = to->clock == w->at.clock ? to->insns - w->at.insns : to->insns;
+	w->near = NEAR_INSNS;
+}
+
+static void set_no_goal(struct session *s, struct walker *w, uint32_t block)
+{
+	w->clock = NOWHERE;
+	w->left = 0;
+	session_block(s, block)->stop_at = 0;
+}
+
 bool walker_aim(struct session *s, struct walker *w, uint32_t block, bool begins)
 {
 	struct stopper *k = s->stops;
-	struct rt_block *b = session_block(s, block);
 	struct pm_position to;
 
-	b->stop_at = 0;
-	w->left = 0;
-	if (k->over || !k->want->next(k->want->self, &w->at, begins, &to))
+	set_no_goal(s, w, block);
+	if (k->over)
 		return false;
-	if (to.clock < w->at.clock || (to.clock == w->at.clock && to.insns < w->at.insns) ||
-	    (!begins && !pm_position_compare(&to, &w->at)))
+	if (!k->want->next(k->want->self, &w->at, begins, &to) || to.clock < w->at.clock ||
+	    (to.clock == w->at.clock && to.insns < w->at.insns) ||
+	    (!begins && !pm_position_compare(&to, &w->at))) {
+		walker_run(s, w, block);
 		return false;
-	w->clock = to.clock;
-	w->left = to.clock == w->at.clock ? to.insns - w->at.insns : to.insns;
-	w->near = NEAR_INSNS;
+	}
+	set_goal(w, &to);
 	if (begins || to.clock - w->at.clock > NEAR)
 		walker_run(s, w, block);
-	return !b->stop_at;
+	return !session_block(s, block)->stop_at;
+}
+
+void walker_return(struct session *s, struct walker *w, uint32_t block, bool stands)
+{
+	struct stopper *k = s->stops;
+	struct pm_position to;
+
+	set_no_goal(s, w, block);
+	w->near = 0;
+	if (k->want->next(k->want->self, &w->at, true, &to) &&
+	    to.clock + stands > w->at.clock) {
+		set_goal(w, &to);
+		if (!stands || to.clock - w->at.clock > NEAR)
+			w->near = 0;
+	}
+	if (!stands)
+		walker_run(s, w, block);
+}
+
+/* Where a replay that is kept stops first on the way to w->clock. */
+static uint64_t first_stop(const struct session *s, const struct walker *w)
+{
+	const uint64_t look = s->stops->look, here = w->at.clock, way = w->clock - here;
+
+	if (w->clock != NOWHERE && way > 2 * IN_FRONT && way - IN_FRONT < look)
+		return w->clock - IN_FRONT;
+	return look < way ? here + look : w->clock;
 }
 
 void walker_run(struct session *s, struct walker *w, uint32_t block)
 {
-	session_block(s, block)->stop_at = 1 + w->clock - w->base;
+	const uint64_t to = s->kept ? first_stop(s, w) : w->clock;
+
+	w->near = 0;
+	session_block(s, block)->stop_at = to == NOWHERE ? 0 : 1 + to - w->base;
 }
 
 void walker_step(struct walker *w)

@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "collect/query/gdb_server.h"
 #include "collect/query/gdb_target.h"
-#include "collect/query/query_work.h"
 #include "collect/query/travel.h"
 #include "collect/record/recording.h"
 
@@ -24,6 +23,7 @@ enum gdb_command { STEP = 's', GO_ON = 'c', BACK_STEP = 'S', BACK = 'C', OVER = 
 struct gdb_server {
 	struct gdb_link *link;
 	struct journey j;
+	struct query_kept kept;
 	struct pm_err *err;
 	uint64_t pc[BREAKS];
 	size_t npc;
@@ -424,7 +424,7 @@ enum pm_status query_gdb(const char *recording, const struct pm_run_opts *o, str
 
 	s->link = link;
 	s->err = err;
-	s->j = (struct journey){ recording, o, s, arrived };
+	s->j = (struct journey){ recording, o, &s->kept, s, arrived };
 	s->told = true;				/* gdb asks first */
 	st = begin(s);
 	if (st == PM_OK && !travel_to(&s->j, &s->begin, err))
@@ -440,6 +440,7 @@ enum pm_status query_gdb(const char *recording, const struct pm_run_opts *o, str
 		case OVER: break;
 		}
 	}
+	query_kept_release(&s->kept);
 	spots_release(&s->spots);
 	free(s);
 	return *err->msg ? PM_ERR : st;

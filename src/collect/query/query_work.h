@@ -54,5 +54,13 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 
 /* query_replay.c: one replay of @recording as @run says, whose .replay and .argv are set here. */
 enum pm_status query_replay(const char *recording, struct pm_run_opts *run, struct pm_err *err);
+/* The same, but the replay is kept (pm_replay_go()), and the recording is open. */
+struct query_kept {			/* all zero: not yet */
+	struct rec_reader *reader;
+	struct pm_kept_replay *replay;
+};
+enum pm_status query_replay_kept(const char *recording, struct query_kept *k,
+				 struct pm_run_opts *run, struct pm_err *err);
+void query_kept_release(struct query_kept *k);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "collect/query/query_work.h"
+#include "collect/control/checkpoint.h"
 #include "collect/query/travel.h"
 
 enum aim { TO_GOAL, BEHIND_GOAL, BEFORE_GOAL, COUNT };
@@ -25,6 +25,10 @@ struct traveller {
 	bool found, stepping;
 	size_t which;			/* the mark at which it stands, or has last stood */
 	uint64_t last;			/* COUNT: instructions behind the safepoint so far */
+	uint64_t limit;			/* it begins at a checkpoint before that; 0: at any */
+	bool began;			/* it has begun at one: */
+	uint64_t began_passed;		/* ... checkpoint_passed() */
+	struct pm_position began_at;
 };
 
 static int by_thread(const void *a, const void *b)
@@ -124,19 +128,72 @@ static bool stopped(void *self, struct standing *st)
 	return true;
 }
 
+/* ---- where it begins ------------------------------------------------------------------------- */
+enum when { PASSED, AHEAD, PERHAPS_PASSED };
+
+/* Has a thread been at @p when the replay is at @c? */
+static enum when when_at(const struct checkpoint *c, const struct pm_position *p)
+{
+	struct pm_position at;
+
+	switch (checkpoint_thread(c, p->tid, &at)) {
+	case CHECKPOINT_STANDS:
+		return pm_position_compare(p, &at) < 0 ? PASSED : AHEAD;
+	case CHECKPOINT_WAITS:
+		return p->clock < at.clock ? PASSED : p->clock > at.clock ? AHEAD :
+			PERHAPS_PASSED;
+	case CHECKPOINT_BEHIND:
+		return p->clock < at.clock ? PASSED : AHEAD;
+	case CHECKPOINT_BEFORE:
+		break;
+	}
+	return AHEAD;
+}
+
+static void to_begin(struct traveller *t)
+{
+	t->began = false;
+	for (size_t i = 0; i < t->n; i++)
+		t->next[i] = i;
+}
+
+/* @c is in front of the goal, and which marks are behind it is known: those are over. */
+static bool from(void *self, const struct checkpoint *c)
+{
+	struct traveller *t = self;
+
+	to_begin(t);
+	if (!c)
+		return true;
+	if (t->limit && checkpoint_passed(c) >= t->limit)
+		return false;
+	for (size_t i = 0; i < t->n; i++) {
+		const enum when w = when_at(c, &t->stop[i].at);
+
+		if (w == PERHAPS_PASSED || (w == PASSED && t->stop[i].mark == GOAL))
+			return false;
+	}
+	for (size_t i = 0; i < t->n; i++)
+		if (when_at(c, &t->stop[i].at) == PASSED)
+			t->next[first_of(t, t->stop[i].at.tid)] = i + 1;
+	t->began = true;
+	t->began_passed = checkpoint_passed(c);
+	t->began_at = *checkpoint_stands(c);
+	return true;
+}
+
 static bool travel(struct traveller *t, struct pm_err *err)
 {
-	const struct pm_stops stops = { t, next, stopped };
+	const struct pm_stops stops = { t, next, stopped, from };
 	struct pm_run_opts run = *t->j->o;
 
 	if (t->n)
 		qsort(t->stop, t->n, sizeof *t->stop, by_thread);
 	t->next = pm_alloc(t->n * sizeof *t->next);
-	for (size_t i = 0; i < t->n; i++)
-		t->next[i] = i;
+	to_begin(t);
 	run.kind = XL_PROFILE;
 	run.stops = &stops;
-	query_replay(t->j->recording, &run, err);
+	query_replay_kept(t->j->recording, t->j->kept, &run, err);
 	free(t->next);
 	free(t->stop);
 	return t->found;
@@ -202,18 +259,35 @@ bool travel_on(const struct journey *j, const struct pm_position *from,
 	return which != TRAVEL_NO_MARK && to_mark(j, &v[which].at, which, err);
 }
 
+/* From checkpoint to checkpoint back: the last mark behind one, and before the one behind that. */
+static bool last_before(const struct journey *j, const struct pm_position *before,
+			const struct spot_mark *v, size_t n, size_t *which, struct pm_err *err)
+{
+	struct pm_position to = *before;
+	uint64_t limit = 0;
+
+	for (;;) {
+		struct traveller t = { .j = j, .aim = BEFORE_GOAL, .goal = to, .limit = limit };
+
+		add_marks(&t, &to, v, n);
+		travel(&t, err);
+		*which = t.which;
+		if (!t.passed || t.found)
+			return t.passed;
+		if (!t.began || !t.began_passed)
+			return false;
+		to = t.began_at;
+		limit = t.began_passed;
+	}
+}
+
 bool travel_before(const struct journey *j, const struct pm_position *before,
 		   const struct spot_mark *v, size_t n, size_t *which, struct pm_err *err)
 {
-	struct traveller t = { .j = j, .aim = BEFORE_GOAL, .goal = *before };
 	bool any = false;
 
-	if (!of_one_thread(v, n, before->tid)) {
-		add_marks(&t, before, v, n);
-		travel(&t, err);
-		*which = t.which;
-		return t.found && t.passed;
-	}
+	if (!of_one_thread(v, n, before->tid))
+		return last_before(j, before, v, n, which, err);
 	for (size_t i = 0; i < n; i++)
 		if (pm_position_compare(&v[i].at, before) < 0 &&
 		    (!any || pm_position_compare(&v[i].at, &v[*which].at) >= 0)) {

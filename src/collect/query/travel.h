@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* travel.h - from one position of a recording to another, forwards and back
  *
- * Each journey but a step forwards is a replay from the beginning: it goes to the position at full
- * speed. Where several threads are concerned, marks - positions that may be where to go - are
- * visited in the order in which they come in the run, so that the next one, or the one before, is
- * known.
+ * Each journey but a step forwards is a replay, at full speed, from the last checkpoint in front of
+ * the position (control/checkpoint.h). Where several threads are concerned, marks - positions that
+ * may be where to go - are visited in the order in which they come in the run, so that the next
+ * one, or the one before, is known.
  *
  * Errors     PM_ERR, and @err says why.
  * Threads    it runs pm_run(): one at a time. */
@@ -12,7 +12,7 @@
 #define PM_QUERY_TRAVEL_H
 
 #include "collect/control/stop_at.h"
-#include "collect/query/query.h"
+#include "collect/query/query_work.h"
 
 struct spot_mark {
 	struct pm_position at;
@@ -23,6 +23,7 @@ struct spot_mark {
 struct journey {
 	const char *recording;
 	const struct pm_run_opts *o;
+	struct query_kept *kept;	/* the same for all journeys */
 	void *self;
 	/* It stands where it was to go; at mark number @mark, or TRAVEL_NO_MARK. True: one
 	 * instruction of this thread further; false: the journey is over. */

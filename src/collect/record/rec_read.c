@@ -625,6 +625,19 @@ size_t rec_next(struct rec_reader *r, uint32_t stream, void *to)
 	return 0;
 }
 
+size_t rec_tell(const struct rec_reader *r, uint32_t stream)
+{
+	return stream < r->nstream ? r->stream[stream].next : 0;
+}
+
+void rec_seek(struct rec_reader *r, uint32_t stream, size_t to)
+{
+	if (stream >= r->nstream || to > r->stream[stream].nlog)
+		return;
+	r->stream[stream].next = to;
+	r->stream[stream].end.damaged = false;	/* it will be found again */
+}
+
 struct rec_ended rec_why(const struct rec_reader *r, uint32_t stream)
 {
 	struct rec_ended e = { 0 };

@@ -115,6 +115,10 @@ int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *er
 /* The next events of @stream, whole ones, at most RT_LOG_SIZE bytes, into @to. 0: no more, for
  * which rec_why() gives the reason. */
 size_t rec_next(struct rec_reader *r, uint32_t stream, void *to);
+/* How far rec_next() has come in @stream; it goes on there. One less: with the same events once
+ * more. */
+size_t rec_tell(const struct rec_reader *r, uint32_t stream);
+void rec_seek(struct rec_reader *r, uint32_t stream, size_t to);
 /* Is @child, 1 + its number, the stream of a process that is a copy of @stream's? */
 bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child);
 /* The stream of the program that @stream's has executed; 0: there is none. */

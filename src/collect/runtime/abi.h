@@ -447,6 +447,8 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stop_next;
 	uint32_t stop_signal;		/* at the stop: 1 if a signal has just been given, */
 	uint64_t stop_from;		/* ... to a program that stood there */
+	uint32_t not_copied;		/* replayed, of log_home: 1: some of its memory is not what
+					 * fork() copies */
 };
 enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */ };
 

@@ -96,6 +96,8 @@ static void replay_mmap(struct rt_block *b, u64 r, u64 file)
 			~0ul, ARG5 };			/* without MAP_LOCKED, MAP_HUGETLB */
 	char path[48];
 
+	if (!file && ARG3 & MAP_SHARED)
+		rt_log_of(b)->not_copied = 1;
 	if (file) {
 		rt_controllers_file(path, (u32)file - 1);
 		arg[4] = (word)rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
@@ -152,8 +154,11 @@ static void replay_brk(struct rt_block *b, u64 r)
 static void replay_advice(struct rt_block *b, u64 r)
 {
 	switch (ARG2) {
-	case 4: case 9: case 10: case 11: case 18: case 19:
-		/* MADV_DONTNEED, _REMOVE, _DONTFORK, _DOFORK, _WIPEONFORK, _KEEPONFORK */
+	case 10: case 18:			/* MADV_DONTFORK, _WIPEONFORK */
+		rt_log_of(b)->not_copied = 1;
+		/* fall through */
+	case 4: case 9: case 11: case 19:
+		/* MADV_DONTNEED, _REMOVE, _DOFORK, _KEEPONFORK */
 		if (rt_do_range(b))
 			RET = (word)rt_raw_call(b);
 		break;

@@ -209,17 +209,17 @@ void rt_replay_confine(u32 pid)
 	 * half of a number that has none */
 	const u32 whose = several ? ABOVE : 0, which = several ? 0 : pid;
 	/* call, which argument, values that it may have */
-	const struct { u32 nr, arg, value[4]; } some[] = {
-		{ NR_open, 1, { 02000000, 02000000, 02000000, 02000000 } },
-		{ NR_write, 0, { 1, 2, 1, 2 } },
-		{ NR_kill, 1, { 0, 0, 0, 0 } },
+	const struct { u32 nr, arg, value[5]; } some[] = {
+		{ NR_open, 1, { 02000000, 02000000, 02000000, 02000000, 02000000 } },
+		{ NR_write, 0, { 1, 2, 1, 2, 1 } },
+		{ NR_kill, 1, { 0, 0, 0, 0, 0 } },
 		{ NR_clone, 0, { 17 /* SIGCHLD */, 17 | CLONE_SETTLS, CLONE_AGAIN,
-				 CLONE_AGAIN | CLONE_SETTLS } },
-		{ NR_tgkill, whose, { which, which, which, which } },
-		{ NR_rt_tgsigqueueinfo, whose, { which, which, which, which } },
-		{ NR_rt_sigqueueinfo, whose, { which, which, which, which } },
+				 CLONE_AGAIN | CLONE_SETTLS, 17 | CLONE_PARENT } },
+		{ NR_tgkill, whose, { which, which, which, which, which } },
+		{ NR_rt_tgsigqueueinfo, whose, { which, which, which, which, which } },
+		{ NR_rt_sigqueueinfo, whose, { which, which, which, which, which } },
 	};
-	struct bpf code[4 + 2 * NR_OF(free_calls) + 8 * NR_OF(some) + 1];
+	struct bpf code[4 + 2 * NR_OF(free_calls) + 9 * NR_OF(some) + 1];
 	struct { word n; const struct bpf *code; } out = { 0, code };
 	u32 n = 0;
 
@@ -232,11 +232,11 @@ void rt_replay_confine(u32 pid)
 		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
 	}
 	for (u32 i = 0; i < NR_OF(some); i++) {
-		code[n++] = (struct bpf){ JEQ, 0, 7, some[i].nr };
+		code[n++] = (struct bpf){ JEQ, 0, 8, some[i].nr };
 		code[n++] = (struct bpf){ LD, 0, 0, some[i].arg == ABOVE ? ARGUMENT(0) + 4 :
 			ARGUMENT(some[i].arg) };
 		for (u32 k = 0; k < NR_OF(some[i].value); k++)
-			code[n++] = (struct bpf){ JEQ, (u8)(4 - k), 0, some[i].value[k] };
+			code[n++] = (struct bpf){ JEQ, (u8)(5 - k), 0, some[i].value[k] };
 		code[n++] = (struct bpf){ RET_, 0, 0, KILL };
 		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
 	}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* frozen.c - fork() of a held process with all its threads, by calls that they are made to make */
+#include <ctype.h>
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "collect/control/frozen.h"
+#include "collect/control/remote.h"
+
+#define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | \
+		 PTRACE_O_EXITKILL)
+/* The same as the runtime makes (rt.h), which its filter lets pass. */
+#define CLONE_COPY (CLONE_PARENT | SIGCHLD)
+#define CLONE_AGAIN (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
+		     CLONE_SYSVSEM)
+#define MAX_VECTORS 16384u		/* bytes of XSAVE's area, with tiles */
+#define SCRATCH (RT_STACK_TOP - 0x10000)	/* in a thread block: the far end of the stack */
+
+/* ---- threads at their stops ------------------------------------------------------------------ */
+/* How it will go on: who has waited looks again whether it still has to. */
+static void end_wait(pid_t tid, struct user_regs_struct *r)
+{
+	if (remote_interrupted(tid, r) == GO_ON_WAITING) {
+		r->rax = (unsigned long long)-EINTR;	/* the time left is not copied */
+		r->orig_rax = ~0ull;
+	} else {
+		remote_begin_again(tid, r);
+	}
+}
+
+/* Does it wait for the token, and nobody has given it that? (2) of checkpoint.h. */
+static bool waits_for_token(struct session *s, pid_t tid, uint32_t block,
+			    const struct user_regs_struct *r)
+{
+	const uint64_t turn = RT_DATA_VAULT + block * RT_BLOCK_SIZE +
+			      offsetof(struct rt_block, turn);
+
+	return remote_interrupted(tid, r) != NOT_INTERRUPTED && r->rdi == turn &&
+	       (r->orig_rax == SYS_futex || r->orig_rax == SYS_restart_syscall) &&
+	       __atomic_load_n(&session_block(s, block)->turn, __ATOMIC_ACQUIRE) ==
+		       RT_TURN_OTHERS;
+}
+
+static bool has_signals(pid_t tid)
+{
+	struct peek_status st;
+	char dir[32];
+
+	snprintf(dir, sizeof dir, "/proc/%d", tid);
+	return !peek_status(dir, &st) || st.pending;
+}
+
+static bool read_vectors(struct frozen_thread *t)
+{
+	struct iovec v = { pm_alloc(MAX_VECTORS), MAX_VECTORS };
+
+	t->vectors = v.iov_base;
+	if (ptrace(PTRACE_GETREGSET, t->tid, NT_X86_XSTATE, &v) || v.iov_len == MAX_VECTORS)
+		return false;
+	t->nvectors = v.iov_len;
+	return true;
+}
+
+static void let_go(const struct frozen_thread *t)
+{
+	ptrace(PTRACE_SETREGS, t->tid, 0, &t->regs);
+	ptrace(PTRACE_DETACH, t->tid, 0, 0);
+}
+
+/* Thread @tid, which does not stand, is held, into @t. */
+static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, struct frozen_thread *t)
+{
+	struct user_regs_struct r;
+
+	*t = (struct frozen_thread){ .tid = tid };
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].live && p->thread[i].tid == (uint32_t)tid)
+			t->block = p->thread[i].block;
+	if ((!t->block && tid != (pid_t)p->pid) || hold_thread(tid) != HELD)
+		return false;
+	if (ptrace(PTRACE_GETREGS, tid, 0, &r)) {
+		ptrace(PTRACE_DETACH, tid, 0, 0);
+		return false;
+	}
+	t->regs = r;
+	end_wait(tid, &t->regs);
+	if (has_signals(tid) || ptrace(PTRACE_GETSIGMASK_, tid, 8, &t->mask) ||
+	    (t->block ? !waits_for_token(s, tid, t->block, &r) :
+			remote_interrupted(tid, &r) == NOT_INTERRUPTED) ||
+	    (tid != (pid_t)p->pid && !read_vectors(t))) {
+		let_go(t);
+		return false;
+	}
+	return true;
+}
+
+/* The thread that stands, which is held. */
+static bool add_standing(const struct freeze *f, struct frozen_thread *t)
+{
+	*t = (struct frozen_thread){ .tid = f->tid, .block = f->block, .regs = f->regs,
+				     .mask = f->mask };
+	end_wait(f->tid, &t->regs);
+	return !has_signals(f->tid) && (f->tid == (pid_t)f->p->pid || read_vectors(t));
+}
+
+/* All threads of f->p, the first one in front. False: some cannot be copied now; those that are
+ * held have been added nevertheless. */
+static bool hold_all(struct session *s, const struct freeze *f, struct frozen *z)
+{
+	size_t cap = 0, live = 0;
+	struct dirent *e;
+	char dir[32];
+	bool ok;
+	DIR *d;
+
+	snprintf(dir, sizeof dir, "/proc/%u/task", f->p->pid);
+	d = opendir(dir);
+	ok = d;
+	while (ok && (e = readdir(d))) {
+		const pid_t tid = (pid_t)atoi(e->d_name);
+		struct frozen_thread t;
+
+		if (!isdigit((unsigned char)*e->d_name))
+			continue;
+		ok = tid == f->tid ? add_standing(f, &t) : hold_waiting(s, f->p, tid, &t);
+		if (!ok) {
+			free(t.vectors);
+			break;
+		}
+		pm_grow(z->thread, z->n, cap);
+		z->thread[z->n++] = t;
+		live += t.block != 0;
+		if (tid == (pid_t)f->p->pid) {
+			z->thread[z->n - 1] = z->thread[0];
+			z->thread[0] = t;
+		}
+	}
+	if (d)
+		closedir(d);
+	for (size_t i = 0; i < f->p->nthread; i++)
+		live -= f->p->thread[i].live;
+	return ok && !live && z->n && z->thread[0].tid == (pid_t)f->p->pid;
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+/* Held thread @tid makes clone() with @flags: whom it has made, at the stop where that begins;
+ * 0: nobody. */
+static pid_t clone_at(pid_t tid, uint64_t pass, uint64_t flags)
+{
+	long made = 0;
+	int status;
+
+	if (!remote_call(tid, pass, SYS_clone, (const uint64_t[6]){ flags }, &made) || made <= 0)
+		return 0;
+	if (wait_for((pid_t)made, &status) != (pid_t)made || !WIFSTOPPED(status))
+		return 0;
+	return (pid_t)made;
+}
+
+bool frozen_make(struct session *s, const struct freeze *f, struct frozen *z)
+{
+	*z = (struct frozen){ .pass = f->pass };
+	if (hold_all(s, f, z) && !ptrace(PTRACE_SETOPTIONS, z->thread[0].tid, 0, OPTIONS))
+		z->pid = clone_at(z->thread[0].tid, z->pass, CLONE_COPY);
+	if (z->n && z->thread[0].tid == f->tid)
+		ptrace(PTRACE_SETOPTIONS, f->tid, 0, PTRACE_O_TRACESYSGOOD);
+	for (size_t i = 0; i < z->n; i++)
+		if (z->thread[i].tid != f->tid)
+			let_go(&z->thread[i]);
+	if (z->pid)
+		return true;
+	frozen_release(z);
+	return false;
+}
+
+static bool set_thread(pid_t tid, const struct frozen_thread *t)
+{
+	struct iovec v = { t->vectors, t->nvectors };
+
+	return (!t->vectors || !ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &v)) &&
+	       !ptrace(PTRACE_SETSIGMASK_, tid, 8, &t->mask) &&
+	       !ptrace(PTRACE_SETREGS, tid, 0, &t->regs);
+}
+
+/* A thread of @leader's process that is like @t. 0: it cannot be made. */
+static pid_t make_thread(struct session *s, pid_t leader, uint64_t pass,
+			 const struct frozen_thread *t)
+{
+	const uint64_t block = RT_DATA_VAULT + t->block * RT_BLOCK_SIZE;
+	const stack_t stack = { .ss_sp = (void *)(uintptr_t)(block + RT_ALT_STACK),
+				.ss_size = RT_ALT_SIZE };
+	const pid_t tid = clone_at(leader, pass, CLONE_AGAIN);
+	long r = -1;
+
+	if (!tid)
+		return 0;
+	memcpy((uint8_t *)session_block(s, t->block) + SCRATCH, &stack, sizeof stack);
+	return remote_call(tid, pass, SYS_sigaltstack, (const uint64_t[6]){ block + SCRATCH },
+			   &r) && !r && set_thread(tid, t) ? tid : 0;
+}
+
+static void end_process(pid_t pid)
+{
+	int status;
+
+	ptrace(PTRACE_KILL, pid, 0, 0);		/* only what is ours: the number may be another's */
+	while (wait_for(pid, &status) == pid && !WIFEXITED(status) && !WIFSIGNALED(status))
+		;
+}
+
+bool frozen_copy(struct session *s, const struct frozen *z, pid_t *tid)
+{
+	bool ok = true;
+
+	tid[0] = clone_at(z->pid, z->pass, CLONE_COPY);
+	if (!tid[0])
+		return false;
+	for (size_t i = 1; ok && i < z->n; i++) {
+		tid[i] = make_thread(s, tid[0], z->pass, &z->thread[i]);
+		ok = tid[i];
+	}
+	if (ok && set_thread(tid[0], &z->thread[0]))
+		return true;
+	end_process(tid[0]);
+	return false;
+}
+
+void frozen_go(const struct frozen *z, const pid_t *tid)
+{
+	for (size_t i = 0; i < z->n; i++)
+		ptrace(PTRACE_DETACH, tid[i], 0, 0);
+}
+
+void frozen_release(struct frozen *z)
+{
+	if (z->pid)
+		end_process(z->pid);
+	for (size_t i = 0; i < z->n; i++)
+		free(z->thread[i].vectors);
+	free(z->thread);
+	*z = (struct frozen){ 0 };
+}
