@@ -12,8 +12,8 @@
 #define CHECKPOINTS 32u
 #define EVERY 0.5			/* seconds of replay between two of them */
 #define BEFORE_GOAL 0.05		/* ... if the second is right in front of a goal */
-#define LOOK 0.05			/* seconds of replay from one look at the time to the next */
-#define FIRST_QUANTUM 0x10000ull	/* safepoints from a look to the next */
+#define LOOK 0.05			/* ... between two looks at the time */
+#define FIRST_QUANTUM 0x10000u		/* safepoints to the next */
 #define MOST_QUANTUM (1ull << 40)
 /* What of a thread block is the thread's: struct rt_block and its stacks. */
 #define BLOCK_STATE (RT_ALT_STACK + RT_ALT_SIZE)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* checkpoint.h - a replay is kept where it has been, and goes on from there again
  *
- * A *checkpoint* is a copy of the replayed process at a safepoint: what it has in memory, by
- * fork(); what the kernel has of its threads; and what the controller has of it. The copy itself never
- * runs: whoever goes back forks it once more. A replay that is kept makes one about every half
- * second. There are at most CHECKPOINTS of them, and fewer where memory is short: the farther back,
- * the fewer are kept.
+ * A *checkpoint* is a copy of the replayed process at a safepoint: its memory, by fork(); what the
+ * kernel has of its threads; and what the controller has of it. The copy itself never runs: whoever
+ * goes back forks it once more. A replay that is kept makes one about every half second. There are
+ * at most CHECKPOINTS of them, and fewer where memory is short: the farther back, the fewer are
+ * kept.
  *
  * Only the recording's first process is copied, while there is no other one, and its memory is not
  * shared. Where no checkpoint can be made a replay goes back to the one before, or begins anew.

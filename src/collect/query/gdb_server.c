@@ -2,20 +2,18 @@
 /* gdb_server.c - gdb's remote protocol, for recordings
  *
  * A journey (travel.h) ends where the program stands; then packets are answered until one says
- * where to go. Breakpoints and watched ranges are found in the trace of a replay, once for each set
- * of them. */
+ * where to go. Breakpoints and watched ranges are found in traces of replays (found_spots.h). */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "collect/query/found_spots.h"
 #include "collect/query/gdb_server.h"
 #include "collect/query/gdb_target.h"
-#include "collect/query/travel.h"
 #include "collect/record/recording.h"
 
-#define BREAKS 64u
 #define THREADS 512u
 
 enum gdb_command { STEP = 's', GO_ON = 'c', BACK_STEP = 'S', BACK = 'C', OVER = 'k' };
@@ -25,12 +23,8 @@ struct gdb_server {
 	struct journey j;
 	struct query_kept kept;
 	struct pm_err *err;
-	uint64_t pc[BREAKS];
-	size_t npc;
-	struct spot_range range[BREAKS];
-	size_t nrange;
-	struct spots spots;		/* of these; `known` */
-	bool known;
+	struct points points;
+	struct found_spots found;
 	struct pm_position at;
 	struct pm_position begin;
 	uint64_t stack;			/* where the program begins with it */
@@ -149,6 +143,7 @@ static void choose_thread(struct gdb_server *s, const struct standing *st, const
 /* Z sets, z takes away: a breakpoint (0, 1), or a range of which stores are watched (2). */
 static void set_point(struct gdb_server *s, const char *p)
 {
+	struct points *const v = &s->points;
 	unsigned long long at, size;
 	unsigned kind;
 	bool ok = true;
@@ -157,18 +152,18 @@ static void set_point(struct gdb_server *s, const char *p)
 		gdb_reply(s->link, "");
 		return;
 	}
-	for (size_t i = 0; kind < 2 && i < s->npc; i++)
-		if (s->pc[i] == at)
-			s->pc[i--] = s->pc[--s->npc];
-	for (size_t i = 0; kind == 2 && i < s->nrange; i++)
-		if (s->range[i].lo == at && s->range[i].hi == at + size)
-			s->range[i--] = s->range[--s->nrange];
+	for (size_t i = 0; kind < 2 && i < v->npc; i++)
+		if (v->pc[i] == at)
+			v->pc[i--] = v->pc[--v->npc];
+	for (size_t i = 0; kind == 2 && i < v->nrange; i++)
+		if (v->range[i].lo == at && v->range[i].hi == at + size)
+			v->range[i--] = v->range[--v->nrange];
 	if (*p == 'Z') {
-		ok = kind == 2 ? s->nrange < BREAKS : s->npc < BREAKS;
+		ok = (kind == 2 ? v->nrange : v->npc) < FOUND_POINTS;
 		if (ok && kind == 2)
-			s->range[s->nrange++] = (struct spot_range){ at, at + size };
+			v->range[v->nrange++] = (struct spot_range){ at, at + size };
 		else if (ok)
-			s->pc[s->npc++] = at;
+			v->pc[v->npc++] = at;
 	}
 	gdb_reply(s->link, ok ? "OK" : "E0c");
 }
@@ -244,7 +239,6 @@ static bool obey(struct gdb_server *s, struct standing *st, const char *p)
 	case 'Z':
 	case 'z':
 		set_point(s, p);
-		s->known = false;
 		break;
 	case 'T':
 		gdb_reply(s->link, sscanf(p, "T%x", &tid) == 1 && is_thread(st, tid) ? "OK" :
@@ -299,45 +293,16 @@ static bool arrived(void *self, struct standing *st, size_t mark)
 /* Where breakpoints and stores are, and where threads end. False: it cannot be known. */
 static bool find_spots(struct gdb_server *s)
 {
-	const struct spots_wanted w = { .function = "", .pc = s->pc, .npc = s->npc,
-					.range = s->range, .nrange = s->nrange };
-
-	if (s->known)
-		return true;
-	spots_release(&s->spots);
-	s->known = spots_find(s->j.recording, &w, s->j.o, &s->spots, s->err) == PM_OK ||
-		s->spots.n;
-	return s->known;
-}
-
-/* Marks of the spots: backwards, and at a breakpoint, one stands in front of the instruction. */
-static struct spot_mark *make_marks(struct gdb_server *s, bool back, size_t *n)
-{
-	const uint64_t *const pid = pm_map_get(&s->spots.pid, s->at.tid);
-	struct spot_mark *v = pm_alloc((s->spots.n + 1) * sizeof *v);
-
-	*n = 0;
-	for (size_t i = 0; i < s->spots.n; i++) {
-		const struct spot *x = &s->spots.v[i];
-		struct spot_mark *m = &v[*n];
-
-		if (!pid || x->pid != *pid)
-			continue;
-		*m = (struct spot_mark){ .at = x->at, .address = x->lo, .stores = x->hi };
-		m->at.insns += m->stores && !back;
-		++*n;
-	}
-	return v;
+	return found_spots_find(&s->found, s->j.recording, &s->points, s->j.o, s->err) == PM_OK ||
+	       found_spots_any(&s->found);
 }
 
 /* As far as the thread comes: in front of its last instruction. */
 static void to_end(struct gdb_server *s)
 {
-	struct pm_position to = s->at;
+	const struct pm_position *const end = found_spots_end(&s->found, s->at.tid);
+	struct pm_position to = end ? *end : s->at;
 
-	for (size_t i = 0; i < s->spots.nlast; i++)
-		if (s->spots.last[i].tid == s->at.tid)
-			to = s->spots.last[i];
 	to.insns -= to.insns > 0;
 	snprintf(s->why, sizeof s->why, "replaylog:end;");
 	if (!travel_to(&s->j, &to, s->err))
@@ -362,7 +327,7 @@ static void go_on(struct gdb_server *s)
 		s->command = OVER;
 		return;
 	}
-	v = make_marks(s, false, &n);
+	v = found_spots_marks(&s->found, &s->points, s->at.tid, true, &n);
 	s->mark = v;
 	went = travel_on(&s->j, &from, v, n, s->err);
 	s->mark = NULL;
@@ -381,7 +346,7 @@ static void go_back(struct gdb_server *s)
 		s->command = OVER;
 		return;
 	}
-	v = make_marks(s, true, &n);
+	v = found_spots_marks(&s->found, &s->points, s->at.tid, false, &n);
 	if (travel_before(&s->j, &s->at, v, n, &which, s->err)) {
 		say_why(s, &v[which]);
 		to = v[which].at;
@@ -441,7 +406,7 @@ enum pm_status query_gdb(const char *recording, const struct pm_run_opts *o, str
 		}
 	}
 	query_kept_release(&s->kept);
-	spots_release(&s->spots);
+	found_spots_release(&s->found);
 	free(s);
 	return *err->msg ? PM_ERR : st;
 }
