@@ -11,7 +11,7 @@
 
 #define CHECKPOINTS 32u
 #define EVERY 0.5			/* seconds of replay between two of them */
-#define BEFORE_GOAL 0.05		/* ... if the second is right in front of a goal */
+#define BEFORE_GOAL 0.01		/* ... if the second is right in front of a goal */
 #define LOOK 0.05			/* ... between two looks at the time */
 #define FIRST_QUANTUM 0x10000u		/* safepoints to the next */
 #define MOST_QUANTUM (1ull << 40)

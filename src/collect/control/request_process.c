@@ -229,8 +229,8 @@ void request_begin(struct session *s, struct request *q)
 /* ---- a thread ends --------------------------------------------------------------------------- */
 void request_exit(struct session *s, struct request *q)
 {
-	gather_thread(s, q->p, q->t);
 	stops_thread_over(s, q->p, q->t);
+	gather_thread(s, q->p, q->t);
 	if (s->tracer)
 		trace_over(s->tracer, q->block, 0, 0);
 	/* the block is free once the thread has marked it dead */
