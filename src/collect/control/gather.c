@@ -173,11 +173,11 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	if (!t->live)
 		return;
 	t->live = false;
+	if (s->kept)			/* what it executes again has been counted already */
+		return;
 	pm_grow(p->counts, p->ncounts, p->cap_counts);
 	c = &p->counts[p->ncounts++];
 	*c = (struct counts_of){ .tid = t->tid };
-	if (s->kept)			/* what it executes again has been counted already */
-		return;
 	if (s->tracer) /* counts nothing; i386: buffers are where counters would be */
 		return;
 	if (!sp->i386) {

@@ -293,6 +293,9 @@ static bool arrived(void *self, struct standing *st, size_t mark)
 /* Where breakpoints and stores are, and where threads end. False: it cannot be known. */
 static bool find_spots(struct gdb_server *s)
 {
+#ifdef RT_LITTLE_ROOM
+	query_kept_release(&s->kept);	/* there is none for two sessions */
+#endif
 	return found_spots_find(&s->found, s->j.recording, &s->points, s->j.o, s->err) == PM_OK ||
 	       found_spots_any(&s->found);
 }
