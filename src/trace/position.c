@@ -56,8 +56,13 @@ int pm_position_compare(const struct pm_position *a, const struct pm_position *b
 }
 
 /* ---- traces ---------------------------------------------------------------------------------- */
+enum goes { NOT_KNOWN, GOES_ELSEWHERE, GOES_ANYWHERE };
+
 struct pm_positions {
 	struct x86_decoder *dec;
+	const struct pm_code *code;	/* of `goes` */
+	uint8_t *goes;			/* of each of its instructions, enum goes */
+	size_t ngoes;
 	struct pm_map thread;		/* tid -> where in `v` */
 	struct pm_map stream;		/* those that have begun, by index */
 	struct pm_position_thread *v;
@@ -79,6 +84,7 @@ void pm_positions_free(struct pm_positions *c)
 	x86_decoder_free(c->dec);
 	pm_map_release(&c->thread);
 	pm_map_release(&c->stream);
+	free(c->goes);
 	free(c->v);
 	free(c);
 }
@@ -104,17 +110,32 @@ struct pm_position_thread *pm_position_thread(struct pm_positions *c, const stru
 }
 
 /* A return, not a far one, or an indirect jump, but for those of procedure linkage tables. */
+static enum goes decode_goes(struct pm_positions *c, const struct pm_insn *i)
+{
+	struct x86_insn x;
+
+	if (!x86_decode(c->dec, i->bytes, i->len, &x))
+		return GOES_ELSEWHERE;
+	return x.kind == X86_RET || (x.kind == X86_JMP_IND && !(x.prop & X86_RIP)) ?
+		GOES_ANYWHERE : GOES_ELSEWHERE;
+}
+
 static bool goes_anywhere(struct pm_positions *c, const struct pm_batch *b,
 			  const struct pm_event *ev)
 {
-	const struct pm_insn *i = NULL;
-	struct x86_insn x;
-
-	if (b->code && ev->id < b->code->ninsn)
-		i = &b->code->insn[ev->id];
-	if (!i || !x86_decode(c->dec, i->bytes, i->len, &x))
+	if (!b->code || ev->id >= b->code->ninsn)
 		return false;
-	return x.kind == X86_RET || (x.kind == X86_JMP_IND && !(x.prop & X86_RIP));
+	if (c->code != b->code || ev->id >= c->ngoes) {
+		const size_t had = c->code == b->code ? c->ngoes : 0;
+
+		c->code = b->code;
+		c->ngoes = 2 * (size_t)b->code->ninsn;
+		c->goes = pm_realloc(c->goes, c->ngoes);
+		memset(c->goes + had, NOT_KNOWN, c->ngoes - had);
+	}
+	if (c->goes[ev->id] == NOT_KNOWN)
+		c->goes[ev->id] = (uint8_t)decode_goes(c, &b->code->insn[ev->id]);
+	return c->goes[ev->id] == GOES_ANYWHERE;
 }
 
 /* SAFEPOINTS in collect/translate/translate.h */

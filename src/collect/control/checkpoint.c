@@ -15,8 +15,8 @@
 #define LOOK 0.05			/* ... between two looks at the time */
 #define FIRST_QUANTUM 0x10000u		/* safepoints to the next */
 #define MOST_QUANTUM (1ull << 40)
-/* What of a thread block is the thread's: struct rt_block and its stacks. */
-#define BLOCK_STATE (RT_ALT_STACK + RT_ALT_SIZE)
+/* What of a thread block is the thread's: struct rt_block and its stack. */
+#define BLOCK_STATE RT_STACK_TOP
 
 struct checkpoint {
 	struct frozen process;
@@ -212,9 +212,9 @@ static uint64_t memory_available(void)
 	return kb * 1024;
 }
 
-/* How many of @pid are kept: in the worst case each has all of its pages for itself, and half of
- * the memory may be used for them. */
-static size_t limit_for(uint32_t pid)
+/* How many of @pid, of @nthread threads, are kept: in the worst case each has all of its pages for
+ * itself, and half of the memory may be used for them. */
+static size_t limit_for(uint32_t pid, size_t nthread)
 {
 	unsigned long long size, resident, shared;
 	char path[64];
@@ -227,14 +227,14 @@ static size_t limit_for(uint32_t pid)
 		each = (resident - shared) * 4096;
 	if (f)
 		fclose(f);
-	n = memory_available() / 2 / (each + BLOCK_STATE);
+	n = memory_available() / 2 / (each + (nthread + 1) * BLOCK_STATE);
 	return n < 2 ? 2 : n < CHECKPOINTS ? (size_t)n : CHECKPOINTS;
 }
 
 static void keep(struct session *s, struct checkpoint *c)
 {
 	struct checkpoints *k = s->kept;
-	const size_t most = limit_for(c->like.pid);
+	const size_t most = limit_for(c->like.pid, c->process.n);
 	size_t at = k->n;
 
 	while (at && k->v[at - 1]->passed > c->passed)

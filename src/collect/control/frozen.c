@@ -37,6 +37,12 @@ static void end_wait(pid_t tid, struct user_regs_struct *r)
 	}
 }
 
+/* Is it in a signal's handler of the runtime? What is on its signal stack is not copied. */
+static bool is_in_handler(uint32_t block, const struct user_regs_struct *r)
+{
+	return r->rsp - (RT_DATA_VAULT + block * RT_BLOCK_SIZE + RT_ALT_STACK) < RT_ALT_SIZE;
+}
+
 /* Does it wait for the token, and nobody has given it that? (2) of checkpoint.h. */
 static bool waits_for_token(struct session *s, pid_t tid, uint32_t block,
 			    const struct user_regs_struct *r)
@@ -45,6 +51,7 @@ static bool waits_for_token(struct session *s, pid_t tid, uint32_t block,
 			      offsetof(struct rt_block, turn);
 
 	return remote_interrupted(tid, r) != NOT_INTERRUPTED && r->rdi == turn &&
+	       !is_in_handler(block, r) &&
 	       (r->orig_rax == SYS_futex || r->orig_rax == SYS_restart_syscall) &&
 	       __atomic_load_n(&session_block(s, block)->turn, __ATOMIC_ACQUIRE) ==
 		       RT_TURN_OTHERS;
@@ -109,7 +116,8 @@ static bool add_standing(const struct freeze *f, struct frozen_thread *t)
 	*t = (struct frozen_thread){ .tid = f->tid, .block = f->block, .regs = f->regs,
 				     .mask = f->mask };
 	end_wait(f->tid, &t->regs);
-	return !has_signals(f->tid) && (f->tid == (pid_t)f->p->pid || read_vectors(t));
+	return !has_signals(f->tid) && !is_in_handler(f->block, &f->regs) &&
+	       (f->tid == (pid_t)f->p->pid || read_vectors(t));
 }
 
 /* All threads of f->p, the first one in front. False: some cannot be copied now; those that are

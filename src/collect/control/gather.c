@@ -453,8 +453,12 @@ void gather_process(struct session *s, struct proc *p)
 		.isa = sp->i386 ? PM_ISA_X86_32 : PM_ISA_X86_64,
 	};
 	p->unknown_at = NULL;
-	if (s->kept)
+	if (s->kept) {
+		free(p->cut);
+		p->cut = NULL;
+		p->ncut = p->cap_cut = 0;
 		return;
+	}
 	for (size_t i = 0; i < p->nunknown; i++)
 		q->unknown += q->unknown_at[i].count;
 	p->nunknown = p->cap_unknown = 0;
