@@ -13,7 +13,7 @@
  * INVARIANTS
  * (1) A checkpoint's process is stopped, by ptrace(), from its first moment on. It dies with us.
  * (2) At a checkpoint one thread stands (RQ_STOP), and all others wait for the token; none is in a
- *     signal's handler of the runtime, or has a signal coming. So all that the kernel has of them is
+ *     handler of the runtime, nor has it a signal coming. So all that the kernel has of them is
  *     registers, signal mask and where their signal stack is.
  * (3) While a process replays no other one has its thread blocks: the live one has ended before a
  *     checkpoint gets them again.

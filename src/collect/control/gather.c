@@ -431,6 +431,13 @@ static uint32_t *blocks_that_ran(const struct proc *p, const struct space *sp, s
 }
 
 /* Everything that is counted in @p, while its space still exists. */
+static void drop_cuts(struct proc *p)
+{
+	free(p->cut);
+	p->cut = NULL;
+	p->ncut = p->cap_cut = 0;
+}
+
 void gather_process(struct session *s, struct proc *p)
 {
 	struct pm_counts *out = s->out;
@@ -454,9 +461,7 @@ void gather_process(struct session *s, struct proc *p)
 	};
 	p->unknown_at = NULL;
 	if (s->kept) {
-		free(p->cut);
-		p->cut = NULL;
-		p->ncut = p->cap_cut = 0;
+		drop_cuts(p);
 		return;
 	}
 	for (size_t i = 0; i < p->nunknown; i++)
@@ -527,10 +532,9 @@ void gather_process(struct session *s, struct proc *p)
 	free(ran);
 	free(object);
 	free(p->counts);
-	free(p->cut);
 	p->counts = NULL;
-	p->cut = NULL;
-	p->ncounts = p->ncut = 0;
+	p->ncounts = 0;
+	drop_cuts(p);
 }
 
 struct pm_counts *gather_counts(struct session *s)
