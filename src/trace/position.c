@@ -60,9 +60,12 @@ enum goes { NOT_KNOWN, GOES_ELSEWHERE, GOES_ANYWHERE };
 
 struct pm_positions {
 	struct x86_decoder *dec;
-	const struct pm_code *code;	/* of `goes` */
-	uint8_t *goes;			/* of each of its instructions, enum goes */
-	size_t ngoes;
+	struct goes_of {
+		const struct pm_code *code;
+		uint8_t *v;		/* of each of its instructions, enum goes */
+		size_t n;
+	} *code;
+	size_t ncode, cap_code;
 	struct pm_map thread;		/* tid -> where in `v` */
 	struct pm_map stream;		/* those that have begun, by index */
 	struct pm_position_thread *v;
@@ -84,7 +87,9 @@ void pm_positions_free(struct pm_positions *c)
 	x86_decoder_free(c->dec);
 	pm_map_release(&c->thread);
 	pm_map_release(&c->stream);
-	free(c->goes);
+	for (size_t i = 0; i < c->ncode; i++)
+		free(c->code[i].v);
+	free(c->code);
 	free(c->v);
 	free(c);
 }
@@ -120,22 +125,37 @@ static enum goes decode_goes(struct pm_positions *c, const struct pm_insn *i)
 		GOES_ANYWHERE : GOES_ELSEWHERE;
 }
 
+/* Those of @code, of which there are more as it grows. */
+static uint8_t *goes_of(struct pm_positions *c, const struct pm_code *code)
+{
+	struct goes_of *g = c->code;
+
+	while (g < c->code + c->ncode && g->code != code)
+		g++;
+	if (g == c->code + c->ncode) {
+		pm_grow(c->code, c->ncode, c->cap_code);
+		g = &c->code[c->ncode++];
+		*g = (struct goes_of){ .code = code };
+	}
+	if (g->n < code->ninsn) {
+		g->v = pm_realloc(g->v, 2 * (size_t)code->ninsn);
+		memset(g->v + g->n, NOT_KNOWN, 2 * (size_t)code->ninsn - g->n);
+		g->n = 2 * (size_t)code->ninsn;
+	}
+	return g->v;
+}
+
 static bool goes_anywhere(struct pm_positions *c, const struct pm_batch *b,
 			  const struct pm_event *ev)
 {
+	uint8_t *goes;
+
 	if (!b->code || ev->id >= b->code->ninsn)
 		return false;
-	if (c->code != b->code || ev->id >= c->ngoes) {
-		const size_t had = c->code == b->code ? c->ngoes : 0;
-
-		c->code = b->code;
-		c->ngoes = 2 * (size_t)b->code->ninsn;
-		c->goes = pm_realloc(c->goes, c->ngoes);
-		memset(c->goes + had, NOT_KNOWN, c->ngoes - had);
-	}
-	if (c->goes[ev->id] == NOT_KNOWN)
-		c->goes[ev->id] = (uint8_t)decode_goes(c, &b->code->insn[ev->id]);
-	return c->goes[ev->id] == GOES_ANYWHERE;
+	goes = goes_of(c, b->code);
+	if (goes[ev->id] == NOT_KNOWN)
+		goes[ev->id] = (uint8_t)decode_goes(c, &b->code->insn[ev->id]);
+	return goes[ev->id] == GOES_ANYWHERE;
 }
 
 /* SAFEPOINTS in collect/translate/translate.h */

@@ -57,6 +57,13 @@ static bool waits_for_token(struct session *s, pid_t tid, uint32_t block,
 		       RT_TURN_OTHERS;
 }
 
+/* The process's first thread, which has ended: rt_park(). */
+static bool is_parked(pid_t tid, const struct user_regs_struct *r)
+{
+	return remote_interrupted(tid, r) != NOT_INTERRUPTED && r->orig_rax == SYS_futex &&
+	       r->rdi == RT_DATA_VAULT;
+}
+
 static bool has_signals(pid_t tid)
 {
 	struct peek_status st;
@@ -101,8 +108,7 @@ static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, struct fr
 	t->regs = r;
 	end_wait(tid, &t->regs);
 	if (has_signals(tid) || ptrace(PTRACE_GETSIGMASK_, tid, 8, &t->mask) ||
-	    (t->block ? !waits_for_token(s, tid, t->block, &r) :
-			remote_interrupted(tid, &r) == NOT_INTERRUPTED) ||
+	    (t->block ? !waits_for_token(s, tid, t->block, &r) : !is_parked(tid, &r)) ||
 	    (tid != (pid_t)p->pid && !read_vectors(t))) {
 		let_go(t);
 		return false;
