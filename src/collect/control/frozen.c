@@ -90,8 +90,9 @@ static void let_go(const struct frozen_thread *t)
 	ptrace(PTRACE_DETACH, t->tid, 0, 0);
 }
 
-/* Thread @tid, which does not stand, is held, into @t. */
-static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, struct frozen_thread *t)
+/* Thread @tid, which does not stand, is held, into @t. @first: fork() will copy it. */
+static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, bool first,
+			 struct frozen_thread *t)
 {
 	struct user_regs_struct r;
 
@@ -109,7 +110,7 @@ static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, struct fr
 	end_wait(tid, &t->regs);
 	if (has_signals(tid) || ptrace(PTRACE_GETSIGMASK_, tid, 8, &t->mask) ||
 	    (t->block ? !waits_for_token(s, tid, t->block, &r) : !is_parked(tid, &r)) ||
-	    (tid != (pid_t)p->pid && !read_vectors(t))) {
+	    (!first && !read_vectors(t))) {
 		let_go(t);
 		return false;
 	}
@@ -117,19 +118,37 @@ static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, struct fr
 }
 
 /* The thread that stands, which is held. */
-static bool add_standing(const struct freeze *f, struct frozen_thread *t)
+static bool add_standing(const struct freeze *f, bool first, struct frozen_thread *t)
 {
 	*t = (struct frozen_thread){ .tid = f->tid, .block = f->block, .regs = f->regs,
 				     .mask = f->mask };
 	end_wait(f->tid, &t->regs);
 	return !has_signals(f->tid) && !is_in_handler(f->block, &f->regs) &&
-	       (f->tid == (pid_t)f->p->pid || read_vectors(t));
+	       (first || read_vectors(t));
 }
 
-/* All threads of f->p, the first one in front. False: some cannot be copied now; those that are
- * held have been added nevertheless. */
+/* Has the process's first thread ended, while others are there? */
+static bool is_over(uint32_t pid)
+{
+	char path[32], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%u/stat", pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	if (f)
+		fclose(f);
+	return state == 'Z';
+}
+
+/* All threads of f->p, that in front which is to fork: the first one, or if it has ended the one
+ * that stands. False: some cannot be copied now; those that are held have been added
+ * nevertheless. */
 static bool hold_all(struct session *s, const struct freeze *f, struct frozen *z)
 {
+	const bool over = is_over(f->p->pid);
+	const pid_t forks = over ? f->tid : (pid_t)f->p->pid;
 	size_t cap = 0, live = 0;
 	struct dirent *e;
 	char dir[32];
@@ -143,9 +162,10 @@ static bool hold_all(struct session *s, const struct freeze *f, struct frozen *z
 		const pid_t tid = (pid_t)atoi(e->d_name);
 		struct frozen_thread t;
 
-		if (!isdigit((unsigned char)*e->d_name))
+		if (!isdigit((unsigned char)*e->d_name) || (over && tid == (pid_t)f->p->pid))
 			continue;
-		ok = tid == f->tid ? add_standing(f, &t) : hold_waiting(s, f->p, tid, &t);
+		ok = tid == f->tid ? add_standing(f, tid == forks, &t) :
+			hold_waiting(s, f->p, tid, tid == forks, &t);
 		if (!ok) {
 			free(t.vectors);
 			break;
@@ -153,7 +173,7 @@ static bool hold_all(struct session *s, const struct freeze *f, struct frozen *z
 		pm_grow(z->thread, z->n, cap);
 		z->thread[z->n++] = t;
 		live += t.block != 0;
-		if (tid == (pid_t)f->p->pid) {
+		if (tid == forks) {
 			z->thread[z->n - 1] = z->thread[0];
 			z->thread[0] = t;
 		}
@@ -162,7 +182,7 @@ static bool hold_all(struct session *s, const struct freeze *f, struct frozen *z
 		closedir(d);
 	for (size_t i = 0; i < f->p->nthread; i++)
 		live -= f->p->thread[i].live;
-	return ok && !live && z->n && z->thread[0].tid == (pid_t)f->p->pid;
+	return ok && !live && z->n && z->thread[0].tid == forks;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* frozen.h - a copy of a replayed process that never runs, and copies of that which do
  *
- * fork() copies one thread. The copy gets the process's first thread; when it is copied again, to
- * run, all others are made anew in that, and get what they had: registers, vectors, signal mask,
- * signal stack. Thread blocks are shared memory, and the caller's to copy.
+ * fork() copies one thread, which is the process's first one unless that has ended. When the copy
+ * is copied again, to run, all others are made anew in that, and get what they had: registers,
+ * vectors, signal mask, signal stack. Thread blocks are shared memory, and the caller's to copy.
  *
  * Errors     false: nothing has been made, and the process is as it was.
  * Threads    the session's (it is ptrace()). */
@@ -24,7 +24,7 @@ struct frozen_thread {
 struct frozen {
 	pid_t pid;			/* it is at a stop of ptrace(); 0: there is none */
 	uint64_t pass;			/* where a syscall instruction is */
-	struct frozen_thread *thread;	/* [0]: the first one */
+	struct frozen_thread *thread;	/* [0]: the one that fork() has copied */
 	size_t n;
 };
 
