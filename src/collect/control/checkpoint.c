@@ -11,7 +11,6 @@
 
 #define CHECKPOINTS 32u
 #define EVERY 0.5			/* seconds of replay between two of them */
-#define BEFORE_GOAL 0.01		/* ... if the second is right in front of a goal */
 #define LOOK 0.05			/* ... between two looks at the time */
 #define FIRST_QUANTUM 0x10000u		/* safepoints to the next */
 #define MOST_QUANTUM (1ull << 40)
@@ -288,14 +287,14 @@ static uint64_t passed_so_far(struct session *s, const struct freeze *f)
 	return n;
 }
 
-/* Is there one that is not worth another look away? */
-static bool is_known(struct session *s, const struct freeze *f)
+/* Is there one that is not @far safepoints away? */
+static bool is_known(struct session *s, const struct freeze *f, uint64_t far)
 {
 	const uint64_t here = passed_so_far(s, f);
 	const struct checkpoints *k = s->kept;
 
 	for (size_t i = 0; i < k->n; i++)
-		if (k->v[i]->passed <= here && here - k->v[i]->passed < s->stops->look)
+		if (k->v[i]->passed <= here && here - k->v[i]->passed < far)
 			return true;
 	return false;
 }
@@ -322,11 +321,11 @@ void checkpoints_pass(struct session *s, const struct freeze *f, bool goal)
 	if (s->stops->look && !goal)
 		set_next_look(s->stops, now - k->looked);
 	k->looked = now;
-	if (s->stops->look && now < k->made + (goal ? BEFORE_GOAL : EVERY))
+	if (s->stops->look && !goal && now < k->made + EVERY)
 		return;
 	if (!s->stops->look)
 		s->stops->look = FIRST_QUANTUM;
-	c = is_known(s, f) ? NULL : make(s, f);
+	c = is_known(s, f, goal ? 2 * IN_FRONT : s->stops->look) ? NULL : make(s, f);
 	if (c)
 		keep(s, c);
 	k->made = k->looked = pm_now();
