@@ -168,3 +168,27 @@ $ sh look wiped
 > call 21 of 2
 > the end
 > the same; checkpoints
+# It executes another program.
+$ cat > becomes.c <<'end'
++ int main(int argc, char **argv)
++ {
++ 	work(0, 2000000);
++ 	mark(argc);
++ 	if (argc > 1)
++ 		return 0;
++ 	work(1, 2000000);
++ 	mark(0x11);
++ 	execl(argv[0], argv[0], "again", NULL);
++ }
++ end
+$ sh look becomes
+> call 1 of 1
+> call 11 of 2
+> call 2 of 3
+> the end
+> the same; checkpoints
+# The trace of one program ends before that of the next begins, whoever is read first: so positions are the same each time.
+$ for i in 1 2 3 4 5 6; do pugmark query becomes.pugrec 'calls mark'; done | sort | uniq -c | awk '{ print $1 }'
+> 6
+> 6
+> 6

@@ -234,6 +234,20 @@ static bool release_chunks(struct rt_block *b)
 	return any;
 }
 
+static bool consume_stream(struct consumer *w, uint32_t i);
+
+/* The rest of the program before, whose thread has been this one. That is over. */
+static void consume_former(struct consumer *w, uint32_t i)
+{
+	const struct stream *st = &w->stream[i];
+	const uint32_t former = __atomic_load_n(&st->former, __ATOMIC_ACQUIRE);
+
+	if (former && former != i &&
+	    __atomic_load_n(&w->stream[former].busy, __ATOMIC_ACQUIRE) == 1 + w->number &&
+	    w->stream[former].s == st->former_s)
+		consume_stream(w, former);
+}
+
 /* What thread block @i has for us: all, if it is over, else no more than one chunk - it may fill
  * them for ever as fast as they are read, while others wait, perhaps whom it waits for. Of one that
  * is over there are no more than RT_CHUNKS, whatever another process goes on writing there. */
@@ -244,6 +258,7 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 	bool over = __atomic_load_n(&st->over, __ATOMIC_ACQUIRE), any = false;
 	uint32_t full;
 
+	consume_former(w, i);
 	PM_INVARIANT(2, st->s->index % w->trace->nconsumer == w->number);
 	PM_INVARIANT(7, !w->nev && !w->nid && !w->nref && !w->nrare && !st->unsent);
 	stop_early(w);

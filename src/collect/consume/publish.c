@@ -92,6 +92,7 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 	st->insns = st->unsent = st->status = st->ended = 0;
 	st->next = st->over = 0;
 	st->flags = 0;
+	st->former = 0;
 	st->begun = st->unknown = false;
 	*st->s = (struct pm_stream){ .index = t->nstream++ };
 	b->tracing = 1;
@@ -125,6 +126,14 @@ void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags)
 	st->flags = flags;
 	__atomic_store_n(&st->over, 1, __ATOMIC_RELEASE);
 	trace_ring(t);
+}
+
+void trace_follows(struct tracer *t, uint32_t i, uint32_t former)
+{
+	if (!trace_busy(t, former))
+		return;
+	t->stream[i].former_s = t->stream[former].s;
+	__atomic_store_n(&t->stream[i].former, former, __ATOMIC_RELEASE);
 }
 
 bool trace_busy(const struct tracer *t, uint32_t i)

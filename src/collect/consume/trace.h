@@ -58,6 +58,9 @@ void trace_points(const struct tracer *t, const char *path, uint64_t base, struc
 void trace_thread(struct tracer *t, uint32_t i, bool i386);
 /* Does its thread execute code that only counts (translate.h)? */
 bool trace_counts(struct tracer *t, uint32_t i);
+/* Thread block @i goes on for @former, whose program has executed another one: nothing of @i is
+ * consumed before @former's, where the same consumer has both. */
+void trace_follows(struct tracer *t, uint32_t i, uint32_t former);
 /* It is over; nothing more will be written. @status as PM_EV_EXIT has it, @flags likewise. */
 void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags);
 /* Is there still something of it to be consumed? @t may be NULL. */

@@ -128,6 +128,9 @@ struct stream {
 	/* The controller's: before `busy` is set, */
 	struct layout layout;
 	struct pm_stream *s;		/* lives as long as the session */
+	/* any time: whose events come first, if it is `former_s` still; */
+	const struct pm_stream *former_s;	/* before `former` */
+	uint32_t former;		/* atomic: its thread block; 0: nobody's */
 	/* and before `over` is. */
 	uint32_t over;			/* atomic: nothing more comes */
 	uint64_t status, ended;		/* ended: when, a time stamp */

@@ -46,6 +46,14 @@ static bool has_own_no_aslr(const struct session *s, uint32_t pid)
 	return p ? p->own_no_aslr : personality(0xffffffff) & ADDR_NO_RANDOMIZE;
 }
 
+/* Of the trace: the first thread of @p is that of @old. */
+static void follow_stream(struct session *s, const struct proc *p, const struct proc *old)
+{
+	for (size_t i = 0; i < old->nthread; i++)
+		if (old->thread[i].live && old->thread[i].tid == old->pid)
+			trace_follows(s->tracer, p->thread[0].block, old->thread[i].block);
+}
+
 /* @p is what process @pid executes from now on, instead of what is known as that so far. */
 static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 {
@@ -63,6 +71,8 @@ static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 		p->apart = old->apart;
 		p->from = old->log.over ? 0 : old->stream;
 		old->execed = true;
+		if (s->tracer)
+			follow_stream(s, p, old);
 		proc_finish(s, old);
 	} else if (s->opts->follow_only && (pid_t)pid != s->root) {
 		snprintf(dir, sizeof dir, "/proc/%u", pid);
