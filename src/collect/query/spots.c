@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* spots.c - where a recorded program calls a function, or stores to some addresses
  *
- * The trace of a replay has each instruction and where it stores. What system calls have written is
+ * The trace of a replay has each instruction and where it stores. Where only calls are wanted it is
+ * read by blocks, which are fewer. What system calls have written is
  * in the log; which of the trace's calls that is follows from its position: between two safepoints
  * no instruction of a thread executes twice. */
 #include <stdlib.h>
@@ -10,11 +11,31 @@
 #include "collect/query/query_work.h"
 #include "collect/record/recording.h"
 #include "elf/find.h"
+#include "trace/expand.h"
 #include "trace/pipeline.h"
 
 struct kernel_store {			/* of a system call that has written there */
 	uint64_t pc, clock;		/* behind it; since the thread began */
 	uint32_t nr;
+};
+
+struct spot_block {			/* of a block: its end, as trace/expand.c has it */
+	enum { END_UNKNOWN, END_NONE, END_DIRECT, END_INDIRECT } kind;
+	struct pm_event branch;		/* but for its outcome: .value is the static target */
+	uint64_t fall;			/* where control goes if it is not taken */
+	size_t nentry;			/* when .entries was found there were so many */
+	bool entries;			/* some of its instructions are wanted */
+};
+
+struct blocks_of {			/* of a code table */
+	const struct pm_code *code;
+	struct spot_block *end;
+	size_t n;
+};
+
+struct open_block {			/* of a stream: its last block ends in a transfer */
+	const struct pm_code *code;	/* NULL: it does not */
+	uint32_t block, tid;
 };
 
 struct spot_finder {
@@ -27,6 +48,10 @@ struct spot_finder {
 	size_t nentry, cap_entry;
 	struct kernel_store *store;
 	size_t nstore, cap_store;
+	struct blocks_of *blocks;
+	size_t nblocks, cap_blocks;
+	struct open_block *open;	/* by pm_stream.index */
+	size_t nopen;
 };
 
 /* ---- what the log says ----------------------------------------------------------------------- */
@@ -246,12 +271,184 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	return PM_OK;
 }
 
+/* ---- blocks, where only executions of instructions are wanted -------------------------------- */
+static void find_end(const struct pm_code *code, const struct pm_block *blk, struct spot_block *e)
+{
+	static const uint8_t flags[] = {
+		[PM_CLASS_COND] = PM_BR_COND,
+		[PM_CLASS_CALL] = PM_BR_CALL,
+		[PM_CLASS_RET] = PM_BR_RET | PM_BR_INDIRECT,
+		[PM_CLASS_JUMP_IND] = PM_BR_INDIRECT,
+		[PM_CLASS_CALL_IND] = PM_BR_CALL | PM_BR_INDIRECT,
+	};
+	const struct pm_insn *last = code->insn + blk->insn + blk->n - 1;
+
+	e->kind = END_NONE;
+	if (last->flow == PM_CLASS_NONE || last->flow == PM_CLASS_SYSCALL)
+		return;
+	e->branch = (struct pm_event){ .kind = PM_EV_BRANCH, .size = last->len,
+				       .flags = last->flow < NR(flags) ? flags[last->flow] : 0,
+				       .id = blk->insn + blk->n - 1, .addr = last->pc };
+	e->fall = pm_insn_next(last);
+	e->kind = pm_insn_target(last, &e->branch.value) ? END_DIRECT : END_INDIRECT;
+}
+
+static struct spot_block *end_of(struct spot_finder *f, const struct pm_code *code, uint32_t block)
+{
+	struct blocks_of *t = f->blocks;
+
+	while (t < f->blocks + f->nblocks && t->code != code)
+		t++;
+	if (t == f->blocks + f->nblocks) {
+		pm_grow(f->blocks, f->nblocks, f->cap_blocks);
+		t = &f->blocks[f->nblocks++];
+		*t = (struct blocks_of){ .code = code };
+	}
+	if (block >= t->n) {
+		t->end = pm_realloc(t->end, 2 * code->nblock * sizeof *t->end);
+		memset(t->end + t->n, 0, (2 * code->nblock - t->n) * sizeof *t->end);
+		t->n = 2 * code->nblock;
+	}
+	if (t->end[block].kind == END_UNKNOWN)
+		find_end(code, &code->block[block], &t->end[block]);
+	return &t->end[block];
+}
+
+static struct open_block *open_of(struct spot_finder *f, const struct pm_stream *s)
+{
+	if (s->index >= f->nopen) {
+		const size_t n = 2 * ((size_t)s->index + 8);
+
+		f->open = pm_realloc(f->open, n * sizeof *f->open);
+		memset(f->open + f->nopen, 0, (n - f->nopen) * sizeof *f->open);
+		f->nopen = n;
+	}
+	return &f->open[s->index];
+}
+
+/* Control has gone from the last block to @next (@told), or nobody says where. */
+static void pass_branch(struct spot_finder *f, const struct pm_batch *b, struct open_block *o,
+			struct pm_position_thread *t, bool told, uint64_t next)
+{
+	const struct spot_block *e = end_of(f, o->code, o->block);
+	struct pm_batch of = *b;
+	struct pm_event ev = e->branch;
+
+	of.code = o->code;
+	o->code = NULL;
+	if (!told && (e->kind != END_DIRECT || ev.flags & PM_BR_COND))
+		return;
+	if (told && !(ev.flags & PM_BR_COND && next == e->fall))
+		ev.value = next;
+	if (!(ev.flags & PM_BR_COND && told && next == e->fall))
+		ev.flags |= PM_BR_TAKEN;
+	pm_position_pass(f->positions, t, &of, &ev);
+}
+
+/* Those of the first @n instructions of @blk that are wanted. */
+static void pass_entries(struct spot_finder *f, const struct pm_batch *b,
+			 const struct pm_block *blk, size_t n, struct spot_block *e,
+			 const struct pm_position_thread *t)
+{
+	struct pm_position_thread at = *t;
+
+	e->entries = false;
+	e->nentry = f->nentry;
+	for (size_t i = 0; i < blk->n; i++) {
+		const struct pm_insn *in = &b->code->insn[blk->insn + i];
+		const size_t had = f->to->n;
+
+		call(f, b, &at, &(struct pm_event){ .addr = in->pc,
+						    .id = (uint32_t)(blk->insn + i) });
+		at.at.insns++;
+		e->entries |= f->to->n > had;
+		if (i >= n)
+			f->to->n = had;
+	}
+}
+
+static enum pm_status pass_block(struct spot_finder *f, const struct pm_batch *b,
+				 struct open_block *o, struct pm_position_thread *t,
+				 const struct pm_event *ev, struct pm_err *err)
+{
+	const struct pm_block *blk;
+	struct spot_block *e;
+
+	if (!b->code || ev->id >= b->code->nblock || ev->value > b->code->block[ev->id].n)
+		return pm_fail(err, 0, "block number %u is not in the code table", ev->id);
+	if (o->code)
+		pass_branch(f, b, o, t, true, ev->addr);
+	blk = &b->code->block[ev->id];
+	e = end_of(f, b->code, ev->id);
+	if (e->entries || e->nentry != f->nentry)
+		pass_entries(f, b, blk, (size_t)ev->value, e, t);
+	if (!ev->value)
+		return PM_OK;
+	t->at.insns += ev->value;
+	t->pc = b->code->insn[blk->insn + ev->value - 1].pc;
+	if (ev->value == blk->n && e->kind != END_NONE)
+		*o = (struct open_block){ b->code, ev->id, b->stream->tid };
+	return PM_OK;
+}
+
+/* An event that is none of a block. */
+static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct open_block *o,
+		       struct pm_position_thread *t, const struct pm_event *ev)
+{
+	const bool told = ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT ||
+			  ev->kind == PM_EV_INSN;
+
+	if (o->code && (told || ev->kind == PM_EV_EXIT))
+		pass_branch(f, b, o, t, told, ev->addr);
+	if (ev->kind == PM_EV_INSN || ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT ||
+	    ev->kind == PM_EV_SIGRETURN || ev->kind == PM_EV_LOST)
+		o->code = NULL;
+	if (ev->kind == PM_EV_INSN)
+		call(f, b, t, ev);
+	pm_position_pass(f->positions, t, b, ev);
+}
+
+static enum pm_status consume_blocks(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct spot_finder *f = self;
+	struct pm_position_thread *t = pm_position_thread(f->positions, b->stream);
+	struct open_block *o = open_of(f, b->stream);
+
+	*pm_map_put(&f->to->pid, b->stream->tid, NULL) = b->stream->pid;
+	new_objects(f, b->code);
+	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++)
+		if (ev->kind != PM_EV_BLOCK)
+			pass_other(f, b, o, t, ev);
+		else if (pass_block(f, b, o, t, ev, err) != PM_OK)
+			return PM_ERR;
+	*last_of(f->to, t->at.tid) = t->at;
+	return PM_OK;
+}
+
+/* The trace is over: a direct jump goes where it goes, though nobody has told. */
+static void pass_rest(struct spot_finder *f)
+{
+	for (size_t i = 0; i < f->nopen; i++) {
+		const struct open_block *o = &f->open[i];
+		const struct spot_block *e = o->code ? end_of(f, o->code, o->block) : NULL;
+		struct pm_position *last;
+
+		if (!e || e->kind != END_DIRECT || e->branch.value > e->branch.addr ||
+		    e->branch.flags & (PM_BR_COND | PM_BR_CALL))
+			continue;
+		last = last_of(f->to, o->tid);
+		last->clock++;
+		last->insns = 0;
+	}
+}
+
 static const struct pm_sink_ops calls_ops = {
 	.abi = PM_ABI,
 	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_THREADS,
 	.name = "calls",
 	.about = "calls of a function",
-	.consume = consume,
+	.flags = PM_SINK_BLOCKS,
+	.consume = consume_blocks,
 };
 static const struct pm_sink_ops stores_ops = {
 	.abi = PM_ABI,
@@ -303,7 +500,12 @@ enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 		st = read_logs(&f, recording, err);
 	if (st == PM_OK)
 		st = replay(&f, recording, o, err);
+	pass_rest(&f);
 	pm_positions_free(f.positions);
+	for (size_t i = 0; i < f.nblocks; i++)
+		free(f.blocks[i].end);
+	free(f.blocks);
+	free(f.open);
 	free(f.entry);
 	free(f.store);
 	return st;
