@@ -3,7 +3,7 @@
 # timeout: 300
 $ cat > look.py <<'end'
 + # A debugger: forwards to each call of a function, and back; steps forwards and back. What it sees has to be the same.
-+ import subprocess, sys
++ import os, subprocess, sys
 + class Target:
 +     def __init__(self, recording):
 +         self.p = subprocess.Popen(['pugmark', 'gdb', '--stdio', recording], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -52,6 +52,11 @@ $ cat > look.py <<'end'
 +     assert t.state() == want
 + children = subprocess.run(['ps', '--ppid', str(t.p.pid), '-o', 'pid='], stdout=subprocess.PIPE).stdout.split()
 + print('the same; %s' % ('checkpoints' if len(children) > 2 else 'few checkpoints'))
++ # somebody ends all of them: it begins anew
++ for child in children:
++     os.kill(int(child), 9)
++ assert t.say('bc') and t.state() in seen + [begin]
++ assert t.say('bc') and t.state() in seen + [begin]
 + t.say('D')
 + t.p.wait()
 + end

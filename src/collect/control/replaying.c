@@ -84,6 +84,8 @@ enum pm_status replay_launch(struct session *s, struct pm_err *err)
 	struct proc *p;
 
 	y->r = s->opts->replay;
+	for (uint32_t i = 0; i < rec_nstream(y->r); i++)
+		rec_seek(y->r, i, 0);		/* it may have been replayed before */
 	y->start = -1;
 	y->memory = memfd_create("pugmark-pages", MFD_CLOEXEC);
 	if (y->memory < 0)
