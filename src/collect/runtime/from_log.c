@@ -96,7 +96,7 @@ static void replay_mmap(struct rt_block *b, u64 r, u64 file)
 			~0ul, ARG5 };			/* without MAP_LOCKED, MAP_HUGETLB */
 	char path[48];
 
-	if (!file && ARG3 & MAP_SHARED)
+	if (!file && ARG3 & MAP_SHARED && ARG3 & MAP_ANONYMOUS)
 		rt_log_of(b)->not_copied = 1;
 	if (file) {
 		rt_controllers_file(path, (u32)file - 1);
