@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/bpred.h"
 #include "analyse/confidence.h"
 #include "analyse/core_sample.h"
 #include "analyse/sample.h"
@@ -41,6 +42,8 @@ struct sample_thread {
 	const uint64_t *period;		/* to simulate, ascending */
 	size_t n, at;
 	size_t told;			/* intervals of the store that the caches know */
+	size_t begun;			/* the interval that training began with; branches since: */
+	uint64_t seen, known;		/* known: branches of interval @told that predictors know */
 	enum sample_stage stage;
 	uint64_t in_time, trained, from;
 	enum pm_status st;
@@ -61,6 +64,42 @@ static void use_line(void *ctx, uint64_t line, bool fetched, bool written)
 
 	for (size_t k = 0; k < t->s->ncore; k++)
 		pm_core_warm(t->core[k], line, fetched, written);
+}
+
+static void use_branches(void *ctx, const struct pm_br *b, size_t n)
+{
+	struct sample_thread *t = ctx;
+	const size_t known = t->known < n ? (size_t)t->known : n;
+
+	t->known -= known;
+	b += known;
+	n -= known;
+	for (size_t k = 0; k < t->s->ncore; k++)
+		pm_core_warm_branches(t->core[k], b, n);
+}
+
+/* Of the intervals up to @to that predictors have not seen as many as it takes, the last ones; what
+ * they know is not told twice. */
+static void tell_branches(struct sample_thread *t, size_t to)
+{
+	const struct pm_warm *w = t->s->warm;
+	uint64_t n = 0;
+	size_t from = to;
+
+	while (from > t->told && n < t->s->o->branches)
+		n += pm_warm_branches(w, --from);
+	if (from > t->told)
+		t->known = 0;
+	for (; from < to; from++)
+		pm_warm_each_branch(w, from, use_branches, t);
+}
+
+/* Interval @told has been trained, or timed, to some place inside. */
+static void note_known(struct sample_thread *t)
+{
+	t->known = t->seen;
+	for (size_t i = t->begun; i < t->told; i++)
+		t->known -= pm_warm_branches(t->s->warm, i);
 }
 
 static uint64_t window_of(const struct sample_thread *t)
@@ -107,6 +146,7 @@ static enum sample_stage next_stage(struct sample_thread *t, uint64_t at)
 		time_on(t, false);
 		t->in_time += at - t->from;
 		t->told = (size_t)(at / s->warm->every);
+		note_known(t);
 		if (++t->at == t->n || training_at(t) > at)
 			return SKIP;
 		t->from = at;
@@ -115,9 +155,12 @@ static enum sample_stage next_stage(struct sample_thread *t, uint64_t at)
 	if (t->stage == SKIP) {
 		const size_t to = (size_t)(at / s->warm->every);
 
+		tell_branches(t, to);
 		for (; t->told < to; t->told++)
 			pm_warm_each(s->warm, t->told, use_line, t);
 		t->from = at;
+		t->begun = to;
+		t->seen = 0;
 		return TRAIN;
 	}
 	if (t->stage == TRAIN) {
@@ -158,6 +201,8 @@ static enum pm_status part(void *ctx, const struct pm_batch *b, struct pm_err *e
 {
 	struct sample_thread *t = ctx;
 
+	for (size_t i = 0; i < b->n; i++)
+		t->seen += b->ev[i].kind == PM_EV_BRANCH;
 	for (size_t k = 0; k < t->s->ncore; k++)
 		if (pm_sim_core.consume(t->core[k], b, err) != PM_OK)
 			return PM_ERR;
@@ -388,7 +433,7 @@ void pm_sample_put(const struct pm_sample_result *r, const char *const *config,
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		bytes += w->part[i].n;
+		bytes += w->part[i].n + w->part[i].nbranch;
 	pm_result_begin(to, "sample");
 	pm_result_u64(to, "instructions", r->insns, "instructions");
 	pm_result_u64(to, "period", r->period, "instructions");
@@ -396,6 +441,7 @@ void pm_sample_put(const struct pm_sample_result *r, const char *const *config,
 	pm_result_u64(to, "window", o->window, "instructions, measured");
 	pm_result_u64(to, "warmup", o->warmup, "instructions in time before each");
 	pm_result_u64(to, "training", o->training, "instructions without time before these");
+	pm_result_u64(to, "branches", o->branches, "branches told to predictors before these");
 	pm_result_u64(to, "in_time", r->in_time, "instructions");
 	pm_result_f64(to, "in_time_share", (double)r->in_time / (double)r->insns,
 		      "of all instructions");

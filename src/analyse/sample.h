@@ -8,7 +8,8 @@
  *
  * What is done before a window, from far to near:
  *   warm      the caches are told of all lines that were used before, from a store that is the
- *             same for all cores (warm.h); this takes next to no time
+ *             same for all cores (warm.h); this takes next to no time. Predictors are told of
+ *             `branches` branches at least, the last ones, from the same store
  *   training  `training` instructions at least, from the beginning of an interval of the store:
  *             caches, prefetchers and predictors see what happens, no time passes
  *   warm-up   `warmup` instructions in time, not measured: they fill the core's queues
@@ -30,6 +31,7 @@
 
 struct pm_sample_opts {
 	uint64_t window, warmup, training;	/* instructions */
+	uint64_t branches;		/* ... that predictors are told of, before training */
 	uint64_t period;		/* instructions of a period; 0: as short as @most allows */
 	double most;			/* at most this part of the instructions in time */
 	double error;			/* wanted: half the interval, over the mean; 0: all
@@ -38,8 +40,9 @@ struct pm_sample_opts {
 	uint64_t seed;			/* of the places in their periods */
 	unsigned threads;
 };
-#define PM_SAMPLE_DEFAULTS { .window = 1000, .warmup = 2000, .training = 200000, .most = 0.01,	\
-			     .error = 0.02, .confidence = 0.95, .seed = 1, .threads = 1 }
+#define PM_SAMPLE_DEFAULTS { .window = 1000, .warmup = 2000, .training = 200000,		\
+			     .branches = 100000, .most = 0.01, .error = 0.02,		\
+			     .confidence = 0.95, .seed = 1, .threads = 1 }
 
 /* Per instruction, of one core, over all windows. */
 struct pm_sampled {

@@ -4,6 +4,7 @@
 
 #include "analyse/walk.h"
 #include "analyse/warm.h"
+#include "analyse/warm_branches.h"
 #include "base/cur.h"
 #include "base/err.h"
 #include "base/mem.h"
@@ -12,6 +13,7 @@
 
 #define MAGIC		"PUGWARM\n"
 #define HEAD		64u
+#define VERSION		2u
 #define FETCHED		1u
 #define WRITTEN		2u
 
@@ -26,6 +28,7 @@ struct pm_warm_maker {
 	size_t mask, n;
 	uint32_t interval, now;
 	struct used *fetch, *data;	/* the lines used last: most uses are of these */
+	struct warm_branches *branches;
 };
 
 #define LEAST_SLOTS 4096u
@@ -37,6 +40,7 @@ struct pm_warm_maker *pm_warm_maker_new(void)
 	m->slot = pm_alloc(LEAST_SLOTS * sizeof *m->slot);
 	m->mask = LEAST_SLOTS - 1;
 	m->interval = 1;
+	m->branches = warm_branches_new();
 	return m;
 }
 
@@ -45,6 +49,7 @@ void pm_warm_maker_free(struct pm_warm_maker *m)
 	if (!m)
 		return;
 	free(m->slot);
+	warm_branches_free(m->branches);
 	free(m);
 }
 
@@ -107,6 +112,9 @@ void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_event *ev, si
 			use_lines(m, e, true, false);
 		else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY)
 			use_lines(m, e, false, e->kind != PM_EV_READ);
+		else if (e->kind == PM_EV_BRANCH)
+			warm_branches_add(m->branches, &(struct pm_br){ e->addr, e->value, e->flags,
+									(uint8_t)e->size });
 }
 
 static int by_last(const void *a, const void *b)
@@ -119,7 +127,7 @@ static int by_last(const void *a, const void *b)
 struct pm_warm_part pm_warm_maker_end(struct pm_warm_maker *m)
 {
 	struct used *v = pm_alloc((m->n + 1) * sizeof *v);
-	struct pm_buf out = { 0 };
+	struct pm_buf out = { 0 }, branches = warm_branches_end(m->branches);
 	uint64_t before[2] = { 0, 0 };
 	size_t n = 0;
 
@@ -140,7 +148,7 @@ struct pm_warm_part pm_warm_maker_end(struct pm_warm_maker *m)
 	m->n = 0;
 	m->now = 0;
 	m->fetch = m->data = NULL;
-	return (struct pm_warm_part){ out.p, out.n };
+	return (struct pm_warm_part){ out.p, branches.p, out.n, branches.n };
 }
 
 /* False: the bytes are no lines. */
@@ -166,6 +174,17 @@ void pm_warm_each(const struct pm_warm *w, size_t i,
 		  void (*use)(void *ctx, uint64_t line, bool fetched, bool written), void *ctx)
 {
 	each(w->part + i, use, ctx);
+}
+
+uint64_t pm_warm_branches(const struct pm_warm *w, size_t i)
+{
+	return warm_branches_count(w->part[i].branch, w->part[i].nbranch);
+}
+
+void pm_warm_each_branch(const struct pm_warm *w, size_t i,
+			 void (*use)(void *ctx, const struct pm_br *b, size_t n), void *ctx)
+{
+	warm_branches_each(w->part[i].branch, w->part[i].nbranch, UINT64_MAX, use, ctx);
 }
 
 /* ---- a whole trace -------------------------------------------------------------------------- */
@@ -251,8 +270,10 @@ enum pm_status pm_warm_make(const char *path, uint64_t every, unsigned threads,
 
 void pm_warm_release(struct pm_warm *w)
 {
-	for (size_t i = 0; w->part && i < w->n; i++)
+	for (size_t i = 0; w->part && i < w->n; i++) {
 		free(w->part[i].p);
+		free(w->part[i].branch);
+	}
 	free(w->part);
 	*w = (struct pm_warm){ 0 };
 }
@@ -269,10 +290,12 @@ void pm_warm_put(const struct pm_warm *w, struct pm_buf *to)
 	for (size_t i = 0; i < w->n; i++) {
 		pug_varint(to, w->part[i].n);
 		pm_buf_add(to, w->part[i].p, w->part[i].n);
+		pug_varint(to, w->part[i].nbranch);
+		pm_buf_add(to, w->part[i].branch, w->part[i].nbranch);
 	}
 	h = to->p + head;
 	memcpy(h, MAGIC, 8);
-	pug_put32(h + 8, 1);
+	pug_put32(h + 8, VERSION);
 	pug_put32(h + 12, PM_WARM_LINE);
 	pug_put64(h + 16, w->every);
 	pug_put64(h + 24, w->insns);
@@ -291,8 +314,9 @@ static enum pm_status get_head(const uint8_t *p, size_t n, struct pm_warm *to, s
 		return pm_fail(err, 0, "not a file of warm lines");
 	if (pug_get32(p + 60) != pug_crc(p, 60))
 		return pm_fail(err, 60, "the header's checksum is wrong");
-	if (pug_get32(p + 8) != 1)
-		return pm_fail(err, 8, "expected version 1, found %u", pug_get32(p + 8));
+	if (pug_get32(p + 8) != VERSION)
+		return pm_fail(err, 8, "expected version %u, found %u: it has to be made again",
+			       VERSION, pug_get32(p + 8));
 	if (pug_get32(p + 12) != PM_WARM_LINE)
 		return pm_fail(err, 12, "expected lines of %u bytes, found %u", PM_WARM_LINE,
 			       pug_get32(p + 12));
@@ -314,6 +338,30 @@ static enum pm_status get_head(const uint8_t *p, size_t n, struct pm_warm *to, s
 	return PM_OK;
 }
 
+static uint8_t *copy(const uint8_t *p, size_t n)
+{
+	return memcpy(pm_alloc_unset(n + 1), p, n);
+}
+
+/* An interval. */
+static void get_part(struct pm_cur *c, size_t i, struct pm_warm *to, struct pm_err *err)
+{
+	const uint64_t at = pm_cur_at(c), bytes = pm_cur_varint(c, "an interval");
+	const uint8_t *p = pm_cur_bytes(c, bytes, "an interval");
+	const uint64_t behind = pm_cur_at(c), more = pm_cur_varint(c, "branches");
+	const uint8_t *branch = pm_cur_bytes(c, more, "branches");
+	const struct pm_warm_part part = { (uint8_t *)p, NULL, bytes, 0 };
+
+	if (p && !each(&part, NULL, NULL))
+		pm_fail(err, at, "interval %zu is not made of lines", i);
+	/* an instruction has one branch at most */
+	if (branch && !warm_branches_each(branch, more, to->every, NULL, NULL))
+		pm_fail(err, behind, "the branches of interval %zu are none", i);
+	if (!pm_failed(err))
+		to->part[i] = (struct pm_warm_part){ copy(p, bytes), copy(branch, more), bytes,
+						     more };
+}
+
 enum pm_status pm_warm_get(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err)
 {
 	struct pm_cur c;
@@ -325,18 +373,8 @@ enum pm_status pm_warm_get(const uint8_t *p, size_t n, struct pm_warm *to, struc
 	}
 	c = pm_cur_init(p + HEAD, n - HEAD, HEAD, err);
 	to->part = pm_alloc((to->n + 1) * sizeof *to->part);
-	for (size_t i = 0; i < to->n && !pm_failed(err); i++) {
-		const uint64_t at = pm_cur_at(&c), bytes = pm_cur_varint(&c, "an interval");
-		const uint8_t *from = pm_cur_bytes(&c, bytes, "an interval");
-		struct pm_warm_part part = { (uint8_t *)from, bytes };
-
-		if (from && !each(&part, NULL, NULL))
-			pm_fail(err, at, "interval %zu is not made of lines", i);
-		if (pm_failed(err))
-			break;
-		to->part[i] = (struct pm_warm_part){ pm_alloc_unset(bytes + 1), bytes };
-		memcpy(to->part[i].p, from, bytes);
-	}
+	for (size_t i = 0; i < to->n && !pm_failed(err); i++)
+		get_part(&c, i, to, err);
 	if (!pm_failed(err) && c.p != c.end)
 		pm_fail(err, pm_cur_at(&c), "%zu bytes behind the last interval", pm_cur_left(&c));
 	if (!pm_failed(err))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* warm.h - what warms caches of any size: the lines of a trace in the order of their last use
+/* warm.h - what warms caches of any size: the lines of a trace in the order of their last use; and
+ * predictors of any kind: its branches
  *
  * The trace is cut into intervals of `every` instructions. For each of them the store has the lines
  * of 64 bytes that were used in it, once each, in the order of their last use there, and whether
@@ -14,9 +15,12 @@
  * (3) the lines dirty that were written since they came, but for those that were written, left the
  *     cache and came back by reads within one interval: they are dirty once more.
  *
+ * The branches of an interval are all there, in order (warm_branches.h). What a predictor keeps of
+ * them is its own matter, so it is told of them: of all, or of the last ones.
+ *
  *   OFFSET SIZE  FIELD of the file, little-endian
  *        0    8  "PUGWARM\n"
- *        8    4  version, 1
+ *        8    4  version, 2 (1 had no branches)
  *       12    4  bytes of a line, 64
  *       16    8  instructions of an interval
  *       24    8  instructions of the trace
@@ -28,6 +32,7 @@
  *       64       each interval: varint bytes, then for each line one varint
  *                  zigzag(line / 64 - that of the one before of its kind) << 2 | written << 1 |
  *                  fetched
+ *                then varint bytes, and the branches: warm_branches.h
  *
  * Errors     of the reader name the byte. A file of another trace is refused.
  * Threads    a finished store is only read: any number may. */
@@ -43,7 +48,10 @@
 struct pm_warm {
 	uint64_t every, insns, identity;
 	size_t n;			/* intervals; the last one may be shorter */
-	struct pm_warm_part { uint8_t *p; size_t n; } *part;
+	struct pm_warm_part {
+		uint8_t *p, *branch;	/* lines, branches */
+		size_t n, nbranch;	/* bytes of these */
+	} *part;
 };
 
 /* By @threads threads, from the trace at @path. */
@@ -52,6 +60,11 @@ enum pm_status pm_warm_make(const char *path, uint64_t every, unsigned threads,
 /* Tell @use of each line of interval @i, in order. */
 void pm_warm_each(const struct pm_warm *w, size_t i,
 		  void (*use)(void *ctx, uint64_t line, bool fetched, bool written), void *ctx);
+/* How many branches interval @i has; and tell @use of them, in order, some at a time. */
+struct pm_br;
+uint64_t pm_warm_branches(const struct pm_warm *w, size_t i);
+void pm_warm_each_branch(const struct pm_warm *w, size_t i,
+			 void (*use)(void *ctx, const struct pm_br *b, size_t n), void *ctx);
 struct pm_buf;
 void pm_warm_put(const struct pm_warm *w, struct pm_buf *to);
 enum pm_status pm_warm_get(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err);

@@ -24,9 +24,10 @@ static const struct pm_opt_help help = {
 	"  pugmark sample prog.pug\n"
 	"  pugmark sample --core preset=big --core 'preset=big;l2=512k,8way' prog.pug\n"
 	"  pugmark sample --error 1% --most 5% --store prog.warm -j 4 prog.pug\n"
-	"The store holds the lines of the trace in the order of their last use. It warms caches of "
-	"any size and\n"
-	"associativity: make it once, and use it for all cores. See docs/simulators.md."
+	"The store holds the lines of the trace in the order of their last use, and its "
+	"branches. It warms caches\n"
+	"of any size and associativity, and any predictor: make it once, and use it for all cores. "
+	"See docs/simulators.md."
 };
 
 static double percent(const char *text, const char *option, double least, double most,
@@ -138,6 +139,8 @@ int cmd_sample(int argc, char **argv)
 		OPT_U64(0, "warmup", &o.warmup, "N", "... in time before it, not measured (2000)"),
 		OPT_U64(0, "training", &o.training, "N",
 			"... before these, for predictors and prefetchers (200k)"),
+		OPT_U64(0, "branches", &o.branches, "N",
+			"branches before these, of which predictors are told (100k)"),
 		OPT_U64(0, "period", &o.period, "N",
 			"instructions for each window (default: as --most allows)"),
 		OPT_U64(0, "seed", &o.seed, "N", "of the windows' places in their periods (1)"),

@@ -10,6 +10,11 @@ $ pugmark sample -q -j 2 --most 20% --error 0 --confidence 99.99% --training 20k
 > 1
 > 1
 > 1
+# predictors that are told of all branches are where training from the beginning has them: the same mispredictions; without, others
+$ for o in '--training 2m --branches 0' '--training 0 --branches 2m' '--training 0 --branches 0'; do pugmark sample -q -j 1 --most 5% --error 0 --every 7k --core bpred=tagescl $o --json p.json gz.pug >/dev/null; awk -F'[:,]' '$1 ~ /"mispredicted"/ { print $2 + 0 }' p.json >>wrong; done; sort wrong | uniq -c | awk '{ print $1 }' | sort; sed -n '1,2p' wrong | uniq | wc -l
+> 1
+> 2
+> 1
 # the store serves again, and for other cores
 $ cp st st.1; pugmark sample -q -j 2 --most 20% --error 0 --confidence 99.99% --training 20k --store st --json t.json gz.pug >/dev/null; cmp st st.1; cmp s.json t.json; pugmark sample -q --most 20% --error 0 --store st --core preset=small --core 'l2=64k,4way' gz.pug | tail -2 | awk '{ print $1 }'
 > l2=64k,4way

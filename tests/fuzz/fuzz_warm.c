@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/bpred.h"
 #include "analyse/warm.h"
 #include "base/mem.h"
 #include "fuzz.h"
@@ -14,6 +15,11 @@ static void count(void *ctx, uint64_t line, bool fetched, bool written)
 	if (line % PM_WARM_LINE)
 		abort();
 	++*(uint64_t *)ctx;
+}
+
+static void count_branches(void *ctx, const struct pm_br *b, size_t n)
+{
+	*(uint64_t *)ctx += n + (b[n - 1].flags & 1);
 }
 
 static void read_store(const uint8_t *p, size_t n)
@@ -28,13 +34,17 @@ static void read_store(const uint8_t *p, size_t n)
 			abort();
 		return;
 	}
-	for (size_t i = 0; i < w.n; i++)
+	for (size_t i = 0; i < w.n; i++) {
 		pm_warm_each(&w, i, count, &lines);
+		pm_warm_each_branch(&w, i, count_branches, &lines);
+	}
 	pm_warm_put(&w, &b);
 	if (pm_warm_get(b.p, b.n, &back, &err) != PM_OK || back.n != w.n)
 		abort();
-	for (size_t i = 0; i < back.n; i++)
+	for (size_t i = 0; i < back.n; i++) {
 		pm_warm_each(&back, i, count, &again);
+		pm_warm_each_branch(&back, i, count_branches, &again);
+	}
 	if (lines != again)
 		abort();
 	pm_warm_release(&back);
@@ -52,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	p = pm_alloc_unset(size);
 	memcpy(p, data + 1, size - 1);
-	memcpy(p, "PUGWARM\n\1\0\0\0\100\0\0\0", 16);
+	memcpy(p, "PUGWARM\n\2\0\0\0\100\0\0\0", 16);
 	pug_put64(p + 48, size - 1 - 64);
 	pug_put32(p + 56, pug_crc(p + 64, size - 1 - 64));
 	pug_put32(p + 60, pug_crc(p, 60));

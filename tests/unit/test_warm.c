@@ -132,6 +132,8 @@ static void through_a_file(void **state)
 	for (size_t i = 0; i < w.n; i++) {
 		assert_int_equal(back.part[i].n, w.part[i].n);
 		assert_memory_equal(back.part[i].p, w.part[i].p, w.part[i].n);
+		assert_int_equal(back.part[i].nbranch, w.part[i].nbranch);
+		assert_memory_equal(back.part[i].branch, w.part[i].branch, w.part[i].nbranch);
 	}
 	pm_warm_release(&back);
 	for (size_t i = 0; i < b.n; i += 1 + b.n / 997) {	/* each byte counts */
@@ -146,6 +148,62 @@ static void through_a_file(void **state)
 	pm_buf_release(&b);
 	pm_warm_release(&w);
 	free(real);
+}
+
+struct told { const struct pm_br *br; size_t n, at; };
+
+static void same_branches(void *ctx, const struct pm_br *b, size_t n)
+{
+	struct told *t = ctx;
+
+	for (size_t i = 0; i < n; i++, t->at++) {
+		assert_true(t->at < t->n);
+		assert_int_equal(b[i].pc, t->br[t->at].pc);
+		assert_int_equal(b[i].target, t->br[t->at].target);
+		assert_int_equal(b[i].flags, t->br[t->at].flags);
+		assert_int_equal(b[i].size, t->br[t->at].size);
+	}
+}
+
+/* All branches, as they were: of a real program, and by chance. */
+static void branches_are_the_same(void **state)
+{
+	const size_t random_n = 20000;
+	struct o_random r = o_random_init(8);
+	size_t n;
+	struct pm_event *real = real_events(200000, &n),
+			*ev = calloc(random_n, sizeof *ev), *v[] = { real, ev };
+	const size_t nev[] = { n, random_n };
+
+	for (size_t i = 0; i < random_n; i++) {
+		ev[i] = o_random_ref(&r, 400);
+		if (ev[i].kind != PM_EV_INSN)
+			ev[i] = (struct pm_event){ PM_EV_BRANCH, (uint8_t)o_rnd(&r), 1, PM_NONE,
+				o_rnd(&r) % 3 ? ev[i].addr : ~ev[i].addr, o_rnd(&r) % 9 };
+	}
+	for (unsigned k = 0; k < 2; k++)
+		for (uint64_t every = 1; every < 1000000; every *= 97) {
+			struct pm_warm w = store_of(v[k], nev[k], every);
+			struct pm_br *br = calloc(nev[k] + 1, sizeof *br);
+			struct told t = { .br = br };
+			uint64_t sum = 0;
+
+			for (size_t i = 0; i < nev[k]; i++)
+				if (v[k][i].kind == PM_EV_BRANCH)
+					br[t.n++] = (struct pm_br){ v[k][i].addr, v[k][i].value,
+						v[k][i].flags, (uint8_t)v[k][i].size };
+			for (size_t i = 0; i < w.n; i++) {
+				sum += pm_warm_branches(&w, i);
+				pm_warm_each_branch(&w, i, same_branches, &t);
+				assert_int_equal(t.at, sum);
+			}
+			assert_int_equal(t.at, t.n);
+			assert_true(t.n > 100);
+			pm_warm_release(&w);
+			free(br);
+		}
+	free(real);
+	free(ev);
 }
 
 /* From tables of Student's distribution. */
@@ -172,6 +230,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lru_caches_are_the_same),
 		cmocka_unit_test(through_a_file),
+		cmocka_unit_test(branches_are_the_same),
 		cmocka_unit_test(quantiles),
 	};
 
