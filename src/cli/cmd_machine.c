@@ -277,7 +277,7 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 	cfg->ram_size = (uint32_t)ram;
 }
 
-/* The state that a bus trace begins with has neither the caches' contents nor a branch under way. */
+/* The state that a bus trace begins with has neither what caches hold nor a branch under way. */
 static void empty_caches(struct machine *m)
 {
 	while (m->cpu->in_delay && m->stop == RUNNING)
