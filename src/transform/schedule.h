@@ -11,8 +11,8 @@
  *     of a block. So cores differ by a step, about. A step is never longer than a quantum.
  * (2) A stream that has run @quantum instructions makes room at the end of the step, if others
  *     wait for a core. They wait in one line, in the order in which they became ready; the first
- *     one that may run on a core that is idle gets it, if possible the one that it ran on last. With
- *     @pinned, stream i runs on core i mod @cores only.
+ *     one that may run on a core that is idle gets it, if possible the one that it ran on last.
+ *     With @pinned, stream i runs on core i mod @cores only.
  * (3) A thread begins when another stream of its trace has made it (clone, fork: the result is its
  *     tid), if its first event says that it began. Otherwise it is ready at once.
  * (4) A thread leaves its core where its next instruction would be, after a system call that
