@@ -53,33 +53,62 @@ static int extract_json(const struct citcat *c, const char *path)
 	return ret;
 }
 
+static enum pm_status write_packed(const struct citcat *c, const char *out, struct pm_err *err)
+{
+	struct pm_buf cit = { 0 };
+
+	err->file = out;
+	if (citcat_pack(c, &cit, err) == PM_OK)
+		return citcat_write(out, &cit, err);
+	pm_buf_release(&cit);
+	return PM_ERR;
+}
+
+/* @ims, @aes: NULL: named as @cat. */
+static enum pm_status write_both(const struct citcat *c, const char *cat, const char *ims,
+				 const char *aes, struct pm_err *err)
+{
+	char *ims_name = ims ? pm_strdup(ims) : beside(cat, ".ims");
+	char *aes_name = aes ? pm_strdup(aes) : beside(cat, ".aes");
+	struct pm_buf state = citcat_ims(c), schedule = citcat_aes(c);
+	enum pm_status st = citcat_write(ims_name, &state, err);
+
+	if (st == PM_OK)
+		st = citcat_write(aes_name, &schedule, err);
+	else
+		pm_buf_release(&schedule);
+	pm_keep(ims_name);			/* what the error says may name it */
+	pm_keep(aes_name);
+	return st;
+}
+
 static int extract(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
 		"pugmark citcat extract [options] FILE.cat",
 		"Extract the initial machine state (FILE.ims) and the event schedule (FILE.aes) "
-		"from a bus trace.",
+		"from a bus trace, or both into one packed file (-o FILE.cit), which is read "
+		"wherever a trace is.",
 		NULL
 	};
-	const char *ims = NULL, *aes = NULL, *json = NULL;
+	const char *out = NULL, *ims = NULL, *aes = NULL, *json = NULL;
 	const struct pm_opt opts[] = {
+		OPT_STR('o', "output", &out, "FILE.cit", "both in one, packed"),
 		OPT_STR(0, "ims", &ims, "FILE", "the state (default: FILE.ims)"),
 		OPT_STR(0, "aes", &aes, "FILE", "the schedule (default: FILE.aes)"),
 		OPT_STR(0, "json", &json, "FILE", "what was found as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
-	char *ims_name, *aes_name;
 	struct pm_err err = { 0 };
 	struct citcat c;
 
 	if (n != 1)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
-	ims_name = ims ? pm_strdup(ims) : beside(argv[0], ".ims");
-	aes_name = aes ? pm_strdup(aes) : beside(argv[0], ".aes");
+	if (out && (ims || aes))
+		pm_opt_usage(&help, "-o has both in one file: it excludes --ims and --aes");
 	if (citcat_extract(argv[0], &c, &err) != PM_OK ||
-	    citcat_write_ims(&c, ims_name, &err) != PM_OK ||
-	    citcat_write_aes(&c, aes_name, &err) != PM_OK)
+	    (out ? write_packed(&c, out, &err) : write_both(&c, argv[0], ims, aes, &err)) != PM_OK)
 		ret = fail(&err);
 	else if (json)
 		ret = extract_json(&c, json);
@@ -90,8 +119,6 @@ static int extract(int argc, char **argv)
 		       c.nmem, c.nintr, c.ncnt, c.cause_reads, c.ncaus, c.nio, c.ndma,
 		       c.cut ? "; the trace has no end" : "");
 	citcat_release(&c);
-	free(ims_name);
-	free(aes_name);
 	return ret;
 }
 
@@ -174,7 +201,7 @@ static void on_replayed(void *ctx, uint64_t insns)
 static int replay(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
-		"pugmark citcat replay [options] FILE.ims [FILE.aes]",
+		"pugmark citcat replay [options] FILE.cit | FILE.ims [FILE.aes]",
 		"Regenerate the instruction trace from an initial machine state and an event "
 		"schedule.", NULL
 	};
@@ -204,7 +231,8 @@ static int replay(int argc, char **argv)
 	char *aes;
 
 	if (n != 1 && n != 2)
-		pm_opt_usage(&help, "expected FILE.ims and FILE.aes, found %d operands", n);
+		pm_opt_usage(&help, "expected FILE.cit, or FILE.ims and .aes, found %d operands",
+			     n);
 	aes = n == 2 ? pm_strdup(argv[1]) : aes_of(argv[0]);
 	if (limit)
 		o.limit = limit;

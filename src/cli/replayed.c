@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* replayed.c - a recording in place of a trace: it is replayed, and what comes out is read */
+/* replayed.c - a recording in place of a trace: another pugmark replays it, and what comes out is
+ * read */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,47 +10,62 @@
 #include "base/mem.h"
 #include "cli/manners.h"
 #include "cli/replayed.h"
+#include "collect/citcat/citcat.h"
 #include "collect/record/recording.h"
 
+enum replayed { NOT_REPLAYED, RECORDING, CITCAT };
+
 /* Only an ordinary file is: opening a FIFO would take its writer away from whoever reads it. */
-static bool is_recording(const char *path)
+static enum replayed kind_of(const char *path)
 {
 	uint8_t head[8];
 	struct stat st;
 	const int fd = !stat(path, &st) && S_ISREG(st.st_mode) ?
 		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-	const bool is = fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head &&
-			rec_is(head, sizeof head);
+	enum replayed kind = NOT_REPLAYED;
 
+	if (fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head)
+		kind = rec_is(head, sizeof head) ? RECORDING
+		     : citcat_is_packed(head, sizeof head) ? CITCAT : NOT_REPLAYED;
 	if (fd >= 0)
 		close(fd);
-	return is;
+	return kind;
 }
 
-/* Another pugmark replays @path and writes its trace to the pipe that is returned; -1. */
-static int start(const char *path, struct pm_err *err)
+/* This program once more, writing to @out. */
+static pid_t execute(char **argv, int out)
 {
-	char *recording = pm_strdup(path);
-	char *argv[] = { (char []){ "pugmark" }, (char []){ "replay" }, (char []){ "-q" },
-			 (char []){ "--no-output" }, (char []){ "--exec" }, (char []){ "-t" },
-			 (char []){ "pug:level=fast" }, (char []){ "-o" }, (char []){ "-" },
-			 (char []){ "--" }, recording, NULL };
+	const pid_t pid = vfork();
+
+	if (pid)
+		return pid;
+	dup2(out, 1);
+	execv("/proc/self/exe", argv);
+	_exit(127);
+}
+
+/* Another pugmark does @args on @path and writes a trace to the pipe that is returned; -1. */
+static int start(const char *const *args, const char *path, struct pm_err *err)
+{
+	char *argv[16];
+	unsigned n = 0;
 	int fd[2];
 	pid_t pid;
 
 	if (pipe2(fd, O_CLOEXEC)) {
-		free(recording);
 		pm_fail_errno(err, "cannot make a pipe");
 		return -1;
 	}
-	pid = vfork();
-	if (!pid) {
-		dup2(fd[1], 1);
-		execv("/proc/self/exe", argv);
-		_exit(127);
+	while (args[n]) {
+		argv[n] = pm_strdup(args[n]);
+		n++;
 	}
+	argv[n] = pm_strdup(path);
+	argv[n + 1] = NULL;
+	pid = execute(argv, fd[1]);
 	close(fd[1]);
-	free(recording);
+	for (unsigned i = 0; i <= n; i++)
+		free(argv[i]);
 	if (pid > 0)
 		return fd[0];
 	pm_fail_errno(err, "cannot fork");
@@ -60,14 +76,19 @@ static int start(const char *path, struct pm_err *err)
 enum pm_status replayed_open(const char *path, const char *format, struct pm_source *src,
 			     const struct pm_format **which, struct pm_err *err)
 {
+	static const char *const process[] = { "pugmark", "replay", "-q", "--no-output", "--exec",
+					       "-t", "pug:level=fast", "-o", "-", "--", NULL };
+	static const char *const machine[] = { "pugmark", "citcat", "replay", "-q",
+					       "-t", "pug:level=fast", "-o", "-", "--", NULL };
+	const enum replayed kind = format ? NOT_REPLAYED : kind_of(path);
 	char link[64];
 	enum pm_status st;
 	int fd;
 
-	if (format || !is_recording(path))
+	if (kind == NOT_REPLAYED)
 		return pm_trace_open(path, format, src, which, err);
 	manners_tell("%s: a recording, which is replayed", path);
-	fd = start(path, err);
+	fd = start(kind == RECORDING ? process : machine, path, err);
 	if (fd < 0)
 		return PM_ERR;
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replayed.h - a recording in place of a trace
+/* replayed.h - a recording of a process (.pugrec) or of a machine (.cit) in place of a trace
  *
  * Errors     of the replay itself are said by who replays, another process; its trace ends then. */
 #ifndef PM_CLI_REPLAYED_H

@@ -25,6 +25,14 @@ $ pugmark dump -f cat:words n.cat | awk 'on && $2 == "bus" { if (!seen[$3]++ && 
 # the regenerated trace is the one that the machine wrote itself
 $ pugmark citcat replay n.ims -o again.pug 2>/dev/null; pugmark dump truth.pug | grep -v " time " >truth.txt; pugmark dump again.pug | cmp - truth.txt; tail -1 truth.txt
 > 0 write 0xffffffffbf030028 4
+# both in one packed file, which is a trace wherever one is read
+$ pugmark citcat extract n.cat -o n.cit >/dev/null; pugmark citcat replay n.cit -o again.pug 2>/dev/null; pugmark dump again.pug | cmp - truth.txt; pugmark dump n.cit | cmp - truth.txt; pugmark sim -q -s cache n.cit >a; pugmark sim -q -s cache again.pug | diff a - && test $(wc -c <n.cit) -lt $(($(wc -c <again.pug) / 2)) && pugmark info n.cit 2>/dev/null | grep -c '^    insn '
+> 1
+$ head -c 3000 n.cit >cut.cit; pugmark citcat replay cut.cit
+! pugmark: cut.cit:0x10: zstd data is damaged: Src size is incorrect
+? 1
+$ pugmark citcat extract n.cat -o n.cit --ims x 2>&1 | tail -1
+> pugmark: -o has both in one file: it excludes --ims and --aes (see `pugmark citcat extract --help`)
 # replay knows nothing but the two files
 $ mkdir alone; cp n.ims n.aes alone; cd alone; pugmark citcat replay n.ims n.aes -o a.din 2>/dev/null; ls
 > a.din

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <endian.h>
 #include <string.h>
+#include <zstd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -196,6 +197,30 @@ static void schedules(const uint8_t *d, size_t n)
 	citcat_release(&c);
 }
 
+/* @d as it is, and packed as a .cit is. */
+static void packed(const uint8_t *d, size_t n)
+{
+	uint8_t *p = malloc(CIT_HEAD + ZSTD_compressBound(n));
+	const uint64_t size = htobe64(n);
+	struct pm_buf ims = { 0 }, aes = { 0 };
+	struct pm_err err = { 0 };
+
+	must_say(citcat_unpack(d, n, &ims, &aes, &err), &err);
+	memset(p, 0, CIT_HEAD);
+	memcpy(p, "PMCIT1", 6);
+	memcpy(p + 8, &size, 8);
+	ims.n = aes.n = 0;
+	memset(&err, 0, sizeof err);
+	if (citcat_unpack(p, CIT_HEAD + ZSTD_compress(p + CIT_HEAD, ZSTD_compressBound(n), d, n, 1),
+			  &ims, &aes, &err) == PM_OK)
+		schedules(ims.p, ims.n);
+	else
+		must_say(PM_ERR, &err);
+	pm_buf_release(&ims);
+	pm_buf_release(&aes);
+	free(p);
+}
+
 static void files(const uint8_t *d, size_t n)
 {
 	uint8_t *p = sealed(d, n & ~(size_t)3);
@@ -209,6 +234,7 @@ static void files(const uint8_t *d, size_t n)
 	schedules(d, n);
 	schedules(p, n & ~(size_t)3);
 	free(p);
+	packed(d, n);
 	in = pm_input_memory(d, n, "fuzz");
 	r = cat_open_input(in, &h, &err);
 	while (r && st == PM_OK)

@@ -64,6 +64,14 @@ static int cleanup(void **state)
 	return 0;
 }
 
+static void write_both(const struct citcat *c, struct pm_err *err)
+{
+	struct pm_buf state = citcat_ims(c), schedule = citcat_aes(c);
+
+	assert_int_equal(citcat_write(ims, &state, err), PM_OK);
+	assert_int_equal(citcat_write(aes, &schedule, err), PM_OK);
+}
+
 enum fault {
 	NONE,
 	DROP_INTR,
@@ -122,8 +130,7 @@ static enum pm_status with(enum fault what, struct citcat_verify *v, struct pm_e
 	case WIRED_OFF: c.state[64 + 6] = 44; break;
 	default: break;
 	}
-	assert_int_equal(citcat_write_ims(&c, ims, err), PM_OK);
-	assert_int_equal(citcat_write_aes(&c, aes, err), PM_OK);
+	write_both(&c, err);
 	citcat_release(&c);
 	return citcat_verify(cat, ims, aes, NULL, v, err);
 }
@@ -167,8 +174,7 @@ static void test_cuts(void **state)
 		skip();
 	}
 	assert_int_equal(citcat_extract(cat, &c, &err), PM_OK);
-	assert_int_equal(citcat_write_ims(&c, ims, &err), PM_OK);
-	assert_int_equal(citcat_write_aes(&c, aes, &err), PM_OK);
+	write_both(&c, &err);
 	citcat_release(&c);
 	p[0] = machine_read_file(cat, &n[0], &err);
 	p[1] = machine_read_file(ims, &n[1], &err);
@@ -276,13 +282,67 @@ static void test_version1(void **state)
 		citcat_release(&old);
 		if (turn)
 			break;
-		assert_int_equal(citcat_write_ims(&c, ims, &err), PM_OK);
-		assert_int_equal(citcat_write_aes(&c, aes, &err), PM_OK);
+		write_both(&c, &err);
 		assert_int_equal(citcat_read(ims, aes, &old, &err), PM_OK);
 		assert_true(old.identity == c.identity && c.identity);
 	}
 	pm_buf_release(&i1);
 	pm_buf_release(&a1);
+	citcat_release(&c);
+}
+
+static enum pm_status unpack(const uint8_t *p, size_t n, struct pm_buf *i, struct pm_buf *a)
+{
+	struct pm_err err = { 0 };
+	enum pm_status st;
+
+	i->n = a->n = 0;
+	st = citcat_unpack(p, n, i, a, &err);
+	assert_int_equal(!err.msg[0], st == PM_OK);
+	return st;
+}
+
+/* A .cit has both files byte for byte; cut anywhere, or with any byte changed, it is an error. */
+static void test_packed(void **state)
+{
+	struct pm_buf want_i, want_a, cit = { 0 }, i = { 0 }, a = { 0 };
+	struct pm_err err = { 0 };
+	struct citcat c = { 0 };
+
+	(void)state;
+	if (access(PROGRAM, R_OK)) {
+		print_message("skipped: no MIPS cross compiler\n");
+		skip();
+	}
+	assert_int_equal(citcat_extract(cat, &c, &err), PM_OK);
+	for (unsigned be = 0; be < 2; be++) {
+		c.hdr.big_endian = be;
+		want_i = citcat_ims(&c);
+		want_a = citcat_aes(&c);
+		cit.n = 0;
+		assert_int_equal(citcat_pack(&c, &cit, &err), PM_OK);
+		assert_true(cit.n < (want_i.n + want_a.n) / 4);
+		assert_int_equal(unpack(cit.p, cit.n, &i, &a), PM_OK);
+		assert_int_equal(i.n, want_i.n);
+		assert_memory_equal(i.p, want_i.p, i.n);
+		assert_int_equal(a.n, want_a.n);
+		assert_memory_equal(a.p, want_a.p, a.n);
+		pm_buf_release(&want_i);
+		pm_buf_release(&want_a);
+	}
+	for (size_t at = 0; at < cit.n; at += at < 100 || at + 100 > cit.n ? 1 : 97) {
+		assert_int_equal(unpack(cit.p, at, &i, &a), PM_ERR);
+		if (at < 6)
+			continue;	/* the magic: no .cit */
+		cit.p[at] ^= 1;
+		if (at != 6 && at != 7)
+			assert_int_equal(unpack(cit.p, cit.n, &i, &a), PM_ERR);
+		assert_int_equal(citcat_is_packed(cit.p, cit.n), at >= 8);
+		cit.p[at] ^= 1;
+	}
+	pm_buf_release(&cit);
+	pm_buf_release(&i);
+	pm_buf_release(&a);
 	citcat_release(&c);
 }
 
@@ -365,6 +425,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_faults),
 		cmocka_unit_test(test_cuts), cmocka_unit_test(test_version1),
+		cmocka_unit_test(test_packed),
 		cmocka_unit_test(test_wide_tlb), cmocka_unit_test(test_reserved) };
 
 	return cmocka_run_group_tests(tests, record, cleanup);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* citcat.h - instruction traces from cache-filtered address traces (Rose & Flanagan)
  *
- *   extract   .cat -> .ims (initial machine state) and .aes (asynchronous event schedule)
- *   replay    .ims + .aes -> the instruction trace, and the bus trace once more
+ *   extract   .cat -> .ims (initial machine state) and .aes (asynchronous event schedule), or .cit
+ *   replay    .ims + .aes, or .cit -> the instruction trace, and the bus trace once more
  *   verify    the bus trace once more == .cat, record for record
  *
  * Both files are of big-endian 32-bit words and end with a sum of 64 bits over all words before it.
@@ -23,6 +23,10 @@
  *           65536 * transfers, address; then a word of data for each transfer
  *   END  20 branch count, processor transactions at the end of the .cat, 1 if it has no end record,
  *           and the number of instructions (high, low), 0: to the last transaction
+ * .cit      both in one, packed: "PMCIT1", 2 bytes 0, the number of unpacked bytes (64 bits), and a
+ *           zstd frame with its checksum. Unpacked: the .ims, whose pairs stand as runs (address,
+ *           number of words, words; in memory's order of bytes), a run of no words, the .ims's sum,
+ *           and then the .aes as it is
  * Version 1 ("PMIMS1", "AES1") is read as well: no identities, no sums, no high halves of the TLB,
  * the number of sections behind the magic, and a DMA record of 20 bytes for each transfer: order,
  * branch count, direction + 256 * bytes, address, data.
@@ -37,12 +41,15 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "collect/machine/cpu.h"
 #include "collect/machine/window.h"
 #include "trace/cat.h"
 #include "trace/pipeline.h"
 
 #define IMS_STATE	0xbff00000u
+#define CIT_HEAD	16
+#define CIT_MAX		(1u << 30)	/* unpacked */
 
 struct aes_intr { uint32_t branches, epc, cause, status, badvaddr, entryhi; };
 struct aes_dma { uint32_t order, branches, direction, addr, data; };
@@ -72,9 +79,20 @@ struct citcat {
 };
 
 enum pm_status citcat_extract(const char *cat, struct citcat *c, struct pm_err *err);
-enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct pm_err *err);
-enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct pm_err *err);
-enum pm_status citcat_read(const char *ims, const char *aes, struct citcat *c, struct pm_err *err);
+/* The whole files, in memory. */
+struct pm_buf citcat_ims(const struct citcat *c);
+struct pm_buf citcat_aes(const struct citcat *c);
+/* Both in one: a .cit. PM_ERR: it would be larger than CIT_MAX. */
+enum pm_status citcat_pack(const struct citcat *c, struct pm_buf *cit, struct pm_err *err);
+/* @all to @path; it is released, also on an error. */
+enum pm_status citcat_write(const char *path, struct pm_buf *all, struct pm_err *err);
+/* @path: an .ims, with which goes @aes, or a .cit. */
+enum pm_status citcat_read(const char *path, const char *aes, struct citcat *c, struct pm_err *err);
+/* By its first bytes, CIT_HEAD of them or fewer. */
+bool citcat_is_packed(const uint8_t *p, size_t n);
+/* The .ims and .aes of a .cit. */
+enum pm_status citcat_unpack(const uint8_t *p, size_t n, struct pm_buf *ims, struct pm_buf *aes,
+			     struct pm_err *err);
 /* The words of section DMA, in the host's order; free() them. */
 uint32_t *citcat_dma(const struct citcat *c, size_t *bytes);
 /* Of all of a .cat, without replaying it. */

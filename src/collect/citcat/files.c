@@ -10,10 +10,8 @@
 #include "collect/machine/window.h"
 
 struct cat_out {
-	struct pm_output *o;
-	struct pm_err *err;
+	struct pm_buf to;
 	uint64_t sum;
-	bool failed;
 };
 
 /* Each step can be undone, so no change of one word goes unnoticed. */
@@ -27,25 +25,13 @@ static void w32(struct cat_out *o, uint32_t v)
 {
 	o->sum = sum_word(o->sum, v);
 	v = htobe32(v);
-	if (!o->failed && pm_output_write(o->o, &v, 4, o->err) != PM_OK)
-		o->failed = true;
+	pm_buf_add(&o->to, &v, 4);
 }
 
 static void w64(struct cat_out *o, uint64_t v)
 {
 	w32(o, (uint32_t)(v >> 32));
 	w32(o, (uint32_t)v);
-}
-
-static enum pm_status finish(struct cat_out *o)
-{
-	enum pm_status st;
-
-	w64(o, o->sum);
-	st = o->failed ? PM_ERR : pm_output_finish(o->o, o->err);
-
-	pm_output_close(o->o);
-	return st;
 }
 
 enum { AT_IDENTITY = 44 };		/* in the header of an .ims */
@@ -58,15 +44,11 @@ static uint32_t word_at(const uint8_t *p)
 	return be32toh(v);
 }
 
-enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct pm_err *err)
+struct pm_buf citcat_ims(const struct citcat *c)
 {
-	struct cat_out o = { .err = err };
+	struct cat_out o = { 0 };
 	uint8_t head[CAT_HEADER];
 
-	err->file = path;
-	o.o = pm_output_open(path, err);
-	if (!o.o)
-		return PM_ERR;
 	cat_header_put(head, &c->hdr, "PMIMS2");
 	for (unsigned i = 0; i < CAT_HEADER; i += 4)
 		w32(&o, i == AT_IDENTITY       ? (uint32_t)(c->identity >> 32)
@@ -80,7 +62,8 @@ enum pm_status citcat_write_ims(const struct citcat *c, const char *path, struct
 		w32(&o, IMS_STATE + 4 * k);
 		w32(&o, c->state[k]);
 	}
-	return finish(&o);
+	w64(&o, o.sum);
+	return o.to;
 }
 
 static void section(struct cat_out *o, const char tag[4], size_t n, unsigned bytes)
@@ -134,14 +117,10 @@ static void write_dma(struct cat_out *o, const struct citcat *c)
 	free(w);
 }
 
-enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct pm_err *err)
+struct pm_buf citcat_aes(const struct citcat *c)
 {
-	struct cat_out o = { .err = err };
+	struct cat_out o = { 0 };
 
-	err->file = path;
-	o.o = pm_output_open(path, err);
-	if (!o.o)
-		return PM_ERR;
 	w32(&o, word_at((const uint8_t *)"AES2"));
 	w64(&o, c->identity);
 	w32(&o, 6);
@@ -174,7 +153,22 @@ enum pm_status citcat_write_aes(const struct citcat *c, const char *path, struct
 	w32(&o, c->cut);
 	w32(&o, (uint32_t)(c->end_insns >> 32));
 	w32(&o, (uint32_t)c->end_insns);
-	return finish(&o);
+	w64(&o, o.sum);
+	return o.to;
+}
+
+enum pm_status citcat_write(const char *path, struct pm_buf *all, struct pm_err *err)
+{
+	struct pm_output *o;
+	enum pm_status st = PM_ERR;
+
+	err->file = path;
+	o = pm_output_open(path, err);
+	if (o && pm_output_write(o, all->p, all->n, err) == PM_OK)
+		st = pm_output_finish(o, err);
+	pm_output_close(o);
+	pm_buf_release(all);
+	return st;
 }
 
 /* Is the sum at the end of all @n bytes that of the words before it? */
@@ -420,38 +414,6 @@ enum pm_status citcat_read_aes(const uint8_t *p, size_t n, struct citcat *c, str
 			       (unsigned long long)identity, (unsigned long long)c->identity);
 	c->identity = c->identity ? c->identity : identity;
 	return PM_OK;
-}
-
-static enum pm_status with_file(const char *path, struct citcat *c, struct pm_err *err,
-				enum pm_status (*f)(const uint8_t *, size_t, struct citcat *,
-						    struct pm_err *))
-{
-	struct pm_input *in;
-	const uint8_t *p;
-	struct pm_buf all = { 0 };
-	enum pm_status st;
-	size_t got;
-
-	err->file = path;
-	in = pm_input_open(path, err);
-	if (!in)
-		return PM_ERR;
-	while ((p = pm_input_peek(in, 1 << 16, &got, err)) && got) {
-		pm_buf_add(&all, p, got);
-		pm_input_skip(in, got);
-	}
-	st = pm_failed(err) ? PM_ERR : f(all.p ? all.p : (const uint8_t *)"", all.n, c, err);
-	pm_buf_release(&all);
-	pm_input_close(in);
-	return st;
-}
-
-enum pm_status citcat_read(const char *ims, const char *aes, struct citcat *c, struct pm_err *err)
-{
-	memset(c, 0, sizeof *c);
-	if (with_file(ims, c, err, citcat_read_ims) != PM_OK)
-		return PM_ERR;
-	return with_file(aes, c, err, citcat_read_aes);
 }
 
 void citcat_release(struct citcat *c)
