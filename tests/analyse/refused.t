@@ -198,7 +198,7 @@ $ cat >each <<'X'
 > cache:l1d=32k,8way,64;l2=256k,8way,32,incl -> pugmark: cache: l2: an inclusive level needs lines at least as long as those of l1d (64)
 > cache:l1d=32k,8way,64,incl -> pugmark: cache: l1d: the first level has none above it to be incl to
 > cache:l1d=32k,8way,64,wt;l2=256k,8way,64,excl -> pugmark: cache: l2: excl needs l1d to be wb, with lines of the same size, no sub, no wbuf, no opt
-> cache:l1d=32k,8way,64,opt,prefetch=next -> pugmark: cache: l1d: opt goes with wb, wa, nine and lines of 16 bytes or more only; no sub, victim, wbuf, prefetch
+> cache:l1d=32k,8way,64,opt,prefetch=next -> pugmark: cache: l1d: opt goes with wb, wa, nine and lines of 16 bytes or more only; no sub, victim, wbuf, prefetch, nofetch, drain
 > cache:l1d=32k,8way,64,opt;flush=1000 -> pugmark: cache: l1d: opt does not go with flush, byinsn or regions
 > cache:l1d=32k,8way,64,victim=4,sub=16 -> pugmark: cache: l1d: victim does not go with sub
 > cache:l1=8k;l1i=8k -> pugmark: cache: l1i: l1 is there already
