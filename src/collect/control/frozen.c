@@ -225,46 +225,52 @@ static bool set_thread(pid_t tid, const struct frozen_thread *t)
 	       !ptrace(PTRACE_SETREGS, tid, 0, &t->regs);
 }
 
-/* A thread of @leader's process that is like @t. 0: it cannot be made. */
-static pid_t make_thread(struct session *s, pid_t leader, uint64_t pass,
-			 const struct frozen_thread *t)
+/* *tid: a thread of @leader's process, 0 if none could be made. False: it is not like @t. */
+static bool make_thread(struct session *s, pid_t leader, uint64_t pass,
+			const struct frozen_thread *t, pid_t *tid)
 {
 	const uint64_t block = RT_DATA_VAULT + t->block * RT_BLOCK_SIZE;
 	const stack_t stack = { .ss_sp = (void *)(uintptr_t)(block + RT_ALT_STACK),
 				.ss_size = RT_ALT_SIZE };
-	const pid_t tid = clone_at(leader, pass, CLONE_AGAIN);
 	long r = -1;
 
-	if (!tid)
-		return 0;
+	*tid = clone_at(leader, pass, CLONE_AGAIN);
+	if (!*tid)
+		return false;
 	memcpy((uint8_t *)session_block(s, t->block) + SCRATCH, &stack, sizeof stack);
-	return remote_call(tid, pass, SYS_sigaltstack, (const uint64_t[6]){ block + SCRATCH },
-			   &r) && !r && set_thread(tid, t) ? tid : 0;
+	return remote_call(*tid, pass, SYS_sigaltstack, (const uint64_t[6]){ block + SCRATCH },
+			   &r) && !r && set_thread(*tid, t);
 }
 
-static void end_process(pid_t pid)
+/* All @n threads of a process of ours, the first one in front, which cannot be waited for before
+ * the others. */
+static void end_process(const pid_t *tid, size_t n)
 {
 	int status;
 
-	ptrace(PTRACE_KILL, pid, 0, 0);		/* only what is ours: the number may be another's */
-	while (wait_for(pid, &status) == pid && !WIFEXITED(status) && !WIFSIGNALED(status))
-		;
+	/* Only what is ours: the number may be another's. PTRACE_KILL asks for that, too, but does
+	 * nothing at most stops before Linux 5.19. */
+	if (!ptrace(PTRACE_SETOPTIONS, tid[0], 0, OPTIONS))
+		kill(tid[0], SIGKILL);
+	while (n--)
+		while (tid[n] && wait_for(tid[n], &status) == tid[n] && !WIFEXITED(status) &&
+		       !WIFSIGNALED(status))
+			;
 }
 
 bool frozen_copy(struct session *s, const struct frozen *z, pid_t *tid)
 {
 	bool ok = true;
+	size_t n = 1;
 
 	tid[0] = clone_at(z->pid, z->pass, CLONE_COPY);
 	if (!tid[0])
 		return false;
-	for (size_t i = 1; ok && i < z->n; i++) {
-		tid[i] = make_thread(s, tid[0], z->pass, &z->thread[i]);
-		ok = tid[i];
-	}
+	for (; ok && n < z->n; n++)
+		ok = make_thread(s, tid[0], z->pass, &z->thread[n], &tid[n]);
 	if (ok && set_thread(tid[0], &z->thread[0]))
 		return true;
-	end_process(tid[0]);
+	end_process(tid, n);
 	return false;
 }
 
@@ -277,7 +283,7 @@ void frozen_go(const struct frozen *z, const pid_t *tid)
 void frozen_release(struct frozen *z)
 {
 	if (z->pid)
-		end_process(z->pid);
+		end_process(&z->pid, 1);
 	for (size_t i = 0; i < z->n; i++)
 		free(z->thread[i].vectors);
 	free(z->thread);
