@@ -388,7 +388,7 @@ static void hole_text(const struct hole *h, char *to, size_t n)
 		 h->times, h->times == 1 ? "" : "s");
 }
 
-void check_calls_close(struct session *s)
+void check_calls_report(struct session *s)
 {
 	struct call_checks *c = s->checks;
 
@@ -404,7 +404,18 @@ void check_calls_close(struct session *s)
 	}
 	*s->opts->holes = c->nhole;
 	pm_warn(&s->spaces.warn, "%lu system calls checked, %lu not: other threads ran meanwhile; "
-		"%zu holes in the table", c->checked, c->unchecked, c->nhole);
+		"%zu hole%s in the table", c->checked, c->unchecked, c->nhole,
+		c->nhole == 1 ? "" : "s");
+}
+
+void check_calls_close(struct session *s)
+{
+	struct call_checks *c = s->checks;
+
+	if (!c)
+		return;
+	for (size_t i = 0; i < s->nproc; i++)
+		check_calls_over(s, s->proc[i]);
 	free(c->hole);
 	free(c);
 	s->checks = NULL;

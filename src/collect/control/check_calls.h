@@ -34,6 +34,7 @@ void check_calls_end(struct session *s, struct proc *p, uint32_t block);
 void check_calls_log(struct session *s, struct proc *p, const uint8_t *events, size_t n);
 void check_calls_over(struct session *s, struct proc *p);	/* @p has ended */
 /* Says what has been found, in lines for the user, and counts it for the caller of pm_run(). */
+void check_calls_report(struct session *s);
 void check_calls_close(struct session *s);
 
 #endif

@@ -268,6 +268,7 @@ static enum pm_status finish(struct session *s, double start, struct pm_counts *
 	if (s->replayer && trace_status == PM_OK)
 		trace_status = replay_status(s, c, err);
 	replay_release(s);
+	check_calls_report(s);
 	check_calls_close(s);
 	if (s->recorder && trace_status == PM_OK)
 		trace_status = record_close(s, err);
