@@ -70,7 +70,7 @@ const struct pm_position *checkpoint_stands(const struct checkpoint *c)
 
 /* ---- one is made ----------------------------------------------------------------------------- */
 /* Is @p all that there is, and nobody in the midst of something? */
-static bool is_quiet(const struct session *s, const struct proc *p)
+static bool is_quiet(struct session *s, const struct proc *p)
 {
 	for (size_t i = 0; i < s->nproc; i++)
 		if (s->proc[i] != p && !s->proc[i]->gone)

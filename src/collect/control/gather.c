@@ -430,7 +430,6 @@ static uint32_t *blocks_that_ran(const struct proc *p, const struct space *sp, s
 	return v;
 }
 
-/* Everything that is counted in @p, while its space still exists. */
 static void drop_cuts(struct proc *p)
 {
 	free(p->cut);
@@ -438,6 +437,7 @@ static void drop_cuts(struct proc *p)
 	p->ncut = p->cap_cut = 0;
 }
 
+/* Everything that is counted in @p, while its space still exists. */
 void gather_process(struct session *s, struct proc *p)
 {
 	struct pm_counts *out = s->out;

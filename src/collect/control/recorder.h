@@ -68,6 +68,6 @@ struct replay_mark {
 void replay_mark(const struct session *s, struct replay_mark *m);
 void replay_return(struct session *s, const struct replay_mark *m, struct proc *p);
 /* Is @p the recording's first process, with memory that a copy of it will have? */
-bool replay_is_copied(const struct session *s, const struct proc *p);
+bool replay_is_copied(struct session *s, const struct proc *p);
 
 #endif

@@ -2,9 +2,9 @@
 /* spots.c - where a recorded program calls a function, or stores to some addresses
  *
  * The trace of a replay has each instruction and where it stores. Where only calls are wanted it is
- * read by blocks, which are fewer. What system calls have written is
- * in the log; which of the trace's calls that is follows from its position: between two safepoints
- * no instruction of a thread executes twice. */
+ * read by blocks, which are fewer. What system calls have written is in the log; which of the
+ * trace's calls that is follows from its position: between two safepoints no instruction of a
+ * thread executes twice. */
 #include <stdlib.h>
 #include <string.h>
 
