@@ -43,7 +43,7 @@ struct proc_check {
 	uint64_t ncall, nswitch;
 	struct open_call *open;
 	size_t nopen, cap_open;
-	struct byte_range *explained;	/* by the log, since the last look */
+	struct byte_range *explained;	/* by the log, since memory was compared */
 	size_t nexplained, cap_explained;
 	struct byte_range *changed;
 	size_t nchanged, cap_changed;
@@ -295,7 +295,7 @@ bool check_calls_begin(struct session *s, struct proc *p, uint32_t block, uint64
 		o = &c->open[c->nopen++];
 	}
 	*o = (struct open_call){ *call, block, ++c->ncall, c->nswitch };
-	written_look(&c->written, NULL, NULL);
+	written_compare(&c->written, NULL, NULL);
 	c->nexplained = 0;
 	return true;
 }
@@ -338,11 +338,11 @@ void check_calls_end(struct session *s, struct proc *p, uint32_t block)
 		forget_mapped(c, &o.call, result);
 	if (o.call.real || o.nswitch != c->nswitch) {
 		s->checks->unchecked += !o.call.real;
-		written_look(&c->written, NULL, NULL);
+		written_compare(&c->written, NULL, NULL);
 	} else {
 		s->checks->checked++;
 		c->nchanged = 0;
-		written_look(&c->written, add_changed, c);
+		written_compare(&c->written, add_changed, c);
 		suspect_changes(p, &o);
 	}
 	judge_suspects(s->checks, c);

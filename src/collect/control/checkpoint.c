@@ -11,8 +11,8 @@
 
 #define CHECKPOINTS 32u
 #define EVERY 0.5			/* seconds of replay between two of them */
-#define LOOK 0.05			/* ... between two looks at the time */
-#define FIRST_QUANTUM 0x10000u		/* safepoints to the next */
+#define QUANTUM_TIME 0.05		/* ... that a quantum is to take */
+#define FIRST_QUANTUM 0x10000u		/* safepoints until the time is read again */
 #define MOST_QUANTUM (1ull << 40)
 /* What of a thread block is the thread's: struct rt_block and its stack. */
 #define BLOCK_STATE RT_STACK_TOP
@@ -32,7 +32,7 @@ struct checkpoint {
 struct checkpoints {
 	struct checkpoint *v[CHECKPOINTS];	/* in the order of the run */
 	size_t n;
-	double made, looked;		/* the last one; the last look; or where a journey began */
+	double made, quantum_began;	/* the last one; or the journey */
 	bool back;			/* a replay has gone back to one, and stands there */
 };
 
@@ -142,7 +142,7 @@ static void checkpoint_free(struct session *s, struct checkpoint *c)
 	free(c);
 }
 
-static struct checkpoint *make(struct session *s, const struct freeze *f)
+static struct checkpoint *checkpoint_new(struct session *s, const struct freeze *f)
 {
 	struct checkpoint *c;
 
@@ -230,7 +230,7 @@ static size_t limit_for(uint32_t pid, size_t nthread)
 	return n < 2 ? 2 : n < CHECKPOINTS ? (size_t)n : CHECKPOINTS;
 }
 
-static void keep(struct session *s, struct checkpoint *c)
+static void add_checkpoint(struct session *s, struct checkpoint *c)
 {
 	struct checkpoints *k = s->kept;
 	const size_t most = limit_for(c->like.pid, c->process.n);
@@ -288,7 +288,7 @@ static uint64_t passed_so_far(struct session *s, const struct freeze *f)
 }
 
 /* Is there one that is not @far safepoints away? */
-static bool is_known(struct session *s, const struct freeze *f, uint64_t far)
+static bool has_near(struct session *s, const struct freeze *f, uint64_t far)
 {
 	const uint64_t here = passed_so_far(s, f);
 	const struct checkpoints *k = s->kept;
@@ -299,13 +299,13 @@ static bool is_known(struct session *s, const struct freeze *f, uint64_t far)
 	return false;
 }
 
-/* So many seconds have passed since the last look. */
-static void set_next_look(struct stopper *k, double passed)
+/* The last quantum has taken @passed seconds. */
+static void set_quantum(struct stopper *k, double passed)
 {
-	if (passed < LOOK / 2 && k->look < MOST_QUANTUM)
-		k->look *= 2;
-	else if (passed > LOOK * 2 && k->look > FIRST_QUANTUM)
-		k->look /= 2;
+	if (passed < QUANTUM_TIME / 2 && k->quantum < MOST_QUANTUM)
+		k->quantum *= 2;
+	else if (passed > QUANTUM_TIME * 2 && k->quantum > FIRST_QUANTUM)
+		k->quantum /= 2;
 }
 
 void checkpoints_pass(struct session *s, const struct freeze *f, bool goal)
@@ -318,17 +318,17 @@ void checkpoints_pass(struct session *s, const struct freeze *f, bool goal)
 		k->back = false;
 		return;
 	}
-	if (s->stops->look && !goal)
-		set_next_look(s->stops, now - k->looked);
-	k->looked = now;
-	if (s->stops->look && !goal && now < k->made + EVERY)
+	if (s->stops->quantum && !goal)
+		set_quantum(s->stops, now - k->quantum_began);
+	k->quantum_began = now;
+	if (s->stops->quantum && !goal && now < k->made + EVERY)
 		return;
-	if (!s->stops->look)
-		s->stops->look = FIRST_QUANTUM;
-	c = is_known(s, f, goal ? 2 * IN_FRONT : s->stops->look) ? NULL : make(s, f);
+	if (!s->stops->quantum)
+		s->stops->quantum = FIRST_QUANTUM;
+	c = has_near(s, f, goal ? 2 * IN_FRONT : s->stops->quantum) ? NULL : checkpoint_new(s, f);
 	if (c)
-		keep(s, c);
-	k->made = k->looked = pm_now();
+		add_checkpoint(s, c);
+	k->made = k->quantum_began = pm_now();
 }
 
 /* ---- back ------------------------------------------------------------------------------------ */
@@ -411,9 +411,9 @@ static bool return_to(struct session *s, const struct checkpoint *c)
 				walker_return(s, walker_of(s->stops, thread_name(p, &p->thread[i])),
 					      p->thread[i].block,
 					      thread_name(p, &p->thread[i]) == c->stands.tid);
-		s->kept->made = s->kept->looked = pm_now();
+		s->kept->made = s->kept->quantum_began = pm_now();
 		s->kept->back = true;
-		frozen_go(&c->process, tid);
+		frozen_run(&c->process, tid);
 	}
 	free(tid);
 	return made;

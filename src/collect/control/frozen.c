@@ -274,7 +274,7 @@ bool frozen_copy(struct session *s, const struct frozen *z, pid_t *tid)
 	return false;
 }
 
-void frozen_go(const struct frozen *z, const pid_t *tid)
+void frozen_run(const struct frozen *z, const pid_t *tid)
 {
 	for (size_t i = 0; i < z->n; i++)
 		ptrace(PTRACE_DETACH, tid[i], 0, 0);

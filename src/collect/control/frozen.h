@@ -30,9 +30,9 @@ struct frozen {
 
 bool frozen_make(struct session *s, const struct freeze *f, struct frozen *z);
 /* Copy @z: the new process's threads, @tid, in the order of z->thread, are at stops, and go on by
- * frozen_go(). */
+ * frozen_run(). */
 bool frozen_copy(struct session *s, const struct frozen *z, pid_t *tid);
-void frozen_go(const struct frozen *z, const pid_t *tid);
+void frozen_run(const struct frozen *z, const pid_t *tid);
 void frozen_release(struct frozen *z);
 
 #endif

@@ -41,7 +41,7 @@ struct stopper {
 	struct walker *v;
 	size_t n, cap;
 	struct x86_decoder *dec;
-	uint64_t look;			/* a replay that is kept: so many safepoints farther a
+	uint64_t quantum;		/* a replay that is kept: so many safepoints farther a
 					 * thread stops, for a checkpoint; 0: at once */
 	bool over, killed;
 	char error[200];

@@ -124,11 +124,11 @@ void walker_return(struct session *s, struct walker *w, uint32_t block, bool sta
 /* Where a replay that is kept stops first on the way to w->clock. */
 static uint64_t first_stop(const struct session *s, const struct walker *w)
 {
-	const uint64_t look = s->stops->look, here = w->at.clock, way = w->clock - here;
+	const uint64_t quantum = s->stops->quantum, here = w->at.clock, way = w->clock - here;
 
-	if (w->clock != NOWHERE && way > 2 * IN_FRONT && way - IN_FRONT < look)
+	if (w->clock != NOWHERE && way > 2 * IN_FRONT && way - IN_FRONT < quantum)
 		return w->clock - IN_FRONT;
-	return look < way ? here + look : w->clock;
+	return quantum < way ? here + quantum : w->clock;
 }
 
 void walker_run(struct session *s, struct walker *w, uint32_t block)

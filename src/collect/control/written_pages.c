@@ -127,23 +127,23 @@ void written_forget(struct written_pages *w, uint64_t lo, uint64_t hi)
 	pm_buf_release(&gone);
 }
 
-/* ---- a look ---------------------------------------------------------------------------------- */
-struct page_look {
+/* ---- comparing ------------------------------------------------------------------------------- */
+struct comparison {
 	struct written_pages *w;
 	written_fn *fn;
 	void *ctx;
-	const struct mapping *m;	/* that is looked at */
+	const struct mapping *m;	/* that is compared */
 	uint64_t lo, hi;		/* a run that may go on; lo == hi: none */
 };
 
-static void end_run(struct page_look *l)
+static void end_run(struct comparison *l)
 {
 	if (l->lo < l->hi && l->fn)
 		l->fn(l->ctx, l->lo, l->hi);
 	l->lo = l->hi = 0;
 }
 
-static void add_byte(struct page_look *l, uint64_t at)
+static void add_byte(struct comparison *l, uint64_t at)
 {
 	if (l->lo == l->hi || at != l->hi) {
 		end_run(l);
@@ -152,7 +152,7 @@ static void add_byte(struct page_look *l, uint64_t at)
 	l->hi = at + 1;
 }
 
-/* A page that nobody had touched at the last look: the file's, or zeros. False: not known. */
+/* A page that nobody had touched at the last comparison: the file's, or zeros. False: not known. */
 static bool untouched(const struct mapping *m, uint64_t at, uint8_t *to)
 {
 	struct stat st;
@@ -169,7 +169,7 @@ static bool untouched(const struct mapping *m, uint64_t at, uint8_t *to)
 }
 
 /* The page at @at is @now. */
-static void compare(struct page_look *l, uint64_t at, const uint8_t *now)
+static void compare(struct comparison *l, uint64_t at, const uint8_t *now)
 {
 	static const uint8_t zeros[PAGE];
 	uint8_t *was = copy_of(l->w, at / PAGE);
@@ -189,7 +189,7 @@ static void compare(struct page_look *l, uint64_t at, const uint8_t *now)
 	memcpy(was, now, PAGE);
 }
 
-static void compare_range(struct page_look *l, uint64_t lo, uint64_t hi)
+static void compare_range(struct comparison *l, uint64_t lo, uint64_t hi)
 {
 	struct written_pages *w = l->w;
 
@@ -209,7 +209,7 @@ static void compare_range(struct page_look *l, uint64_t lo, uint64_t hi)
 	}
 }
 
-static void look_protected(struct page_look *l, const struct mapping *m)
+static void compare_reported(struct comparison *l, const struct mapping *m)
 {
 	struct page_region r[64];
 	struct scan_arg a = { .size = sizeof a, .flags = SCAN_PROTECT, .start = m->lo,
@@ -228,7 +228,7 @@ static void look_protected(struct page_look *l, const struct mapping *m)
 }
 
 /* All pages that there are. */
-static void look_everywhere(struct page_look *l, const struct mapping *m)
+static void compare_all(struct comparison *l, const struct mapping *m)
 {
 	uint64_t entry[512], run = 0;
 
@@ -268,9 +268,9 @@ static void map_again(struct written_pages *w)
 	}
 }
 
-void written_look(struct written_pages *w, written_fn *fn, void *ctx)
+void written_compare(struct written_pages *w, written_fn *fn, void *ctx)
 {
-	struct page_look l = { .w = w, .fn = fn, .ctx = ctx };
+	struct comparison l = { .w = w, .fn = fn, .ctx = ctx };
 
 	map_again(w);			/* a stack grows without a call */
 	for (size_t i = 0; i < w->maps.n; i++) {
@@ -278,9 +278,9 @@ void written_look(struct written_pages *w, written_fn *fn, void *ctx)
 		if (!is_watched(l.m))
 			continue;
 		if (w->uffd >= 0)
-			look_protected(&l, l.m);
+			compare_reported(&l, l.m);
 		else
-			look_everywhere(&l, l.m);
+			compare_all(&l, l.m);
 	}
 	end_run(&l);
 }
