@@ -51,3 +51,7 @@ $ cat > t.c <<'end'
 + end
 $ gcc -w -pthread -o t t.c && pugmark record --check -o r.pugrec -- ./t 2>&1 | sed -E 's/[0-9]+ system calls checked, [1-9][0-9]* not/N checked, M not/'; pugmark replay -q r.pugrec
 > pugmark: N checked, M not: other threads ran meanwhile; 0 holes in the table
+# A program that cannot begin has no calls: one line says why.
+$ pugmark record --check -o r.pugrec -- ./none
+! pugmark: ./none: cannot execute: No such file or directory
+? 1
