@@ -33,6 +33,8 @@ $ cat > s.c <<'end'
 + 	printf("%.6s\n", w + 100);
 + 	ftruncate(fd, 9005);
 + 	printf("%.5s|%d %d\n", r + 9000 - 8192, r[9005 - 8192], r[9006 - 8192]);
++ 	pwrite(open("f", O_WRONLY | O_APPEND), "end", 3, 0);	/* not at 0: O_APPEND */
++ 	printf("%.3s\n", r + 9005 - 8192);
 + 	srandom(getpid());
 + 	for (int i = 0; i < 8192; i++)
 + 		w[i] ^= (char)random();
@@ -45,14 +47,15 @@ $ cat > s.c <<'end'
 + 	return 0;
 + }
 + end
-$ gcc -w -o s.in s.c && ./s.in | head -n 6 && "$TESTS/record/again" ./s.in
+$ gcc -w -o s.in s.c && ./s.in | head -n 7 && "$TESTS/record/again" ./s.in
 > before
 > xy
 > 1234 5678
 > writtenonetwo
 > copied
 > writt|0 0
-> status 0, 8 lines again
+> end
+> status 0, 9 lines again
 # What sqlite3 shares with other processes is in a file of shared memory.
 $ "$TESTS/record/again" sqlite3 t.db 'pragma journal_mode=wal; create table t(a); with recursive c(x) as (select 1 union all select x + 1 from c limit 5000) insert into t select x * (random() % 1000000) from c; pragma mmap_size=1000000; select count(*), sum(a) from t; update t set a = 1 where rowid % 3 = 0; select sum(a) from t;'
 > status 0, 4 lines again

@@ -7,6 +7,7 @@
 #include "log.h"
 
 #define MOST 16
+#define ALL (~0ull >> 1)		/* bytes of a file */
 
 struct file_status {				/* struct stat of x86-64 */
 	u64 dev, ino, more[16];
@@ -69,9 +70,20 @@ static void written_there(struct rt_block *b, u64 fd, u64 n)
 		written(b, fd, (u64)rt_sys(NR_lseek, fd, 0, 1 /* SEEK_CUR */) - n, n);
 }
 
+/* Behind pwrite() of @n bytes at @off: with O_APPEND they are at the file's end all the same. */
+static void written_at(struct rt_block *b, u64 fd, u64 off, u64 n)
+{
+	const long flags = nfile ? rt_sys(NR_fcntl, fd, 3 /* F_GETFL */) : 0;
+
+	if (!rt_failed(flags) && flags & 02000 /* O_APPEND */)
+		written(b, fd, 0, ALL);
+	else
+		written(b, fd, off, n);
+}
+
 void rt_shared_file_call(struct rt_block *b)
 {
-	const u64 r = RET, all = ~0ull >> 1;
+	const u64 r = RET;
 
 	switch (b->syscall) {
 	case NR_mmap:
@@ -96,7 +108,7 @@ void rt_shared_file_call(struct rt_block *b)
 		break;
 	case NR_pwrite:
 	case NR_pwritev:
-		written(b, ARG0, ARG3, r);
+		written_at(b, ARG0, ARG3, r);
 		break;
 	case NR_sendfile:
 		written_there(b, ARG0, r);
@@ -104,11 +116,11 @@ void rt_shared_file_call(struct rt_block *b)
 	case NR_ftruncate:
 	case NR_fallocate:
 	case NR_pwritev2:
-		written(b, ARG0, 0, all);
+		written(b, ARG0, 0, ALL);
 		break;
 	case NR_splice:
 	case NR_copy_file_range:
-		written(b, ARG2, 0, all);
+		written(b, ARG2, 0, ALL);
 		break;
 	}
 }
