@@ -329,6 +329,9 @@ static enum pm_status get_head(const uint8_t *p, size_t n, struct pm_warm *to, s
 			       (unsigned long long)pug_get64(p + 48), n - HEAD);
 	if (pug_get32(p + 56) != pug_crc(p + HEAD, n - HEAD))
 		return pm_fail(err, 56, "the checksum of the intervals is wrong");
+	if (to->every > PM_WARM_EVERY_MAX)
+		return pm_fail(err, 16, "expected at most %u instructions in an interval, found "
+			       "%llu", PM_WARM_EVERY_MAX, (unsigned long long)to->every);
 	/* an interval has at least the byte that says how many it has */
 	if (!to->every || to->n > n - HEAD ||
 	    to->n != to->insns / to->every + (to->insns % to->every != 0))

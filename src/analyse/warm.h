@@ -43,7 +43,8 @@
 
 #include "pugmark/pugmark.h"
 
-#define PM_WARM_LINE 64u
+#define PM_WARM_LINE	64u
+#define PM_WARM_EVERY_MAX	1000000000u	/* so that a reader ends in bounded time */
 
 struct pm_warm {
 	uint64_t every, insns, identity;

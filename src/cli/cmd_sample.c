@@ -161,7 +161,8 @@ int cmd_sample(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
-	if (!o.window || o.window > 1000000000 || o.warmup > 1000000000 || !every)
+	if (!o.window || o.window > 1000000000 || o.warmup > 1000000000 || !every ||
+	    every > PM_WARM_EVERY_MAX)
 		pm_opt_usage(&help, "--window, --warmup and --every: 1 to 1G instructions");
 	if (!jobs || jobs > 256)
 		pm_opt_usage(&help, "-j: 1 to 256 threads");
