@@ -206,6 +206,15 @@ static void proceed(void *part, unsigned stage)
 	p->next.n = 0;
 }
 
+void pm_cache_add_totals(struct pm_cache *c, uint64_t insns, const uint64_t refs[3][2], bool other)
+{
+	c->insns += insns;
+	c->other |= other;
+	for (int k = 0; k < 3; k++)
+		for (int cls = 0; cls < 2; cls++)
+			c->refs[k][cls] += refs[k][cls];
+}
+
 void pm_cache_add_stats(struct pm_level_stats *to, const struct pm_level_stats *from)
 {
 	for (int op = 0; op < PM_OP_COUNT; op++)
@@ -223,11 +232,7 @@ static void part_end(void *part)
 	struct cache_part *p = part;
 	struct pm_cache *c = p->w->c;
 
-	c->insns += p->insns;
-	c->other |= p->other;
-	for (int k = 0; k < 3; k++)
-		for (int cls = 0; cls < 2; cls++)
-			c->refs[k][cls] += p->refs[k][cls];
+	pm_cache_add_totals(c, p->insns, p->refs, p->other);
 	for (unsigned i = 0; i < c->conf.n; i++) {
 		pm_cache_add_stats(&c->level[i].st, &p->level[i].st);
 		cold_release(p->level + i);

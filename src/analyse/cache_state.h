@@ -145,6 +145,8 @@ void pm_cache_enter_space(struct pm_cache *c, uint64_t space);
 uint64_t pm_cache_key(struct pm_cache *c, uint64_t addr);
 /* @to is where @from is in the trace: instructions, references, address spaces. */
 void pm_cache_copy_place(struct pm_cache *to, const struct pm_cache *from);
+/* What a slice of the trace has of everything. */
+void pm_cache_add_totals(struct pm_cache *c, uint64_t insns, const uint64_t refs[3][2], bool other);
 void pm_cache_add_stats(struct pm_level_stats *to, const struct pm_level_stats *from);
 /* Of a family: after its end, what it knows of @c becomes @c's own. */
 void pm_cache_family_batch(struct cache_family *f, const struct pm_batch *b);

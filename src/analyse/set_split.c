@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* set_split.c - references dealt out to shares of the sets, each with caches of its own */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #define MOST_SHARES	16u		/* stages of a split, at most */
 #define SLICE_MOST	1000000u	/* instructions: all that is dealt out waits in memory */
 #define NO_LINE		1u		/* no line has this address */
-#define SOME		512u		/* events told at once */
+#define BATCH		512u		/* events simulated at once */
 
 struct set_whole {
 	struct pm_cache *c, *share[MOST_SHARES];
@@ -21,7 +22,7 @@ struct set_whole {
 
 struct set_ref { uint64_t addr; uint32_t times; uint16_t size; uint8_t kind, flags; };
 
-struct set_hand { struct set_ref *ref; size_t n, cap; };	/* what a share has got */
+struct set_dealt { struct set_ref *ref; size_t n, cap; };	/* to a share */
 
 struct set_span {			/* events of one address space */
 	uint64_t space;
@@ -30,11 +31,11 @@ struct set_span {			/* events of one address space */
 
 struct set_part {
 	struct set_whole *w;
-	struct set_hand hand[MOST_SHARES];
+	struct set_dealt dealt[MOST_SHARES];
 	struct set_span *span;
 	size_t nspan, cap_span;
 	uint64_t last_at;		/* where the last instruction is, if that is one place */
-	struct set_hand *last;		/* who got it; it had so many then: */
+	struct set_dealt *last;		/* who got it; it had so many then: */
 	size_t last_n;
 	uint64_t insns, refs[3][2];
 	bool other, refused;		/* refused: something that has to be done in order */
@@ -85,7 +86,7 @@ static void begin(void *part)
 	struct set_part *p = part;
 
 	for (unsigned k = 0; k < p->w->n; k++)
-		p->hand[k].n = 0;
+		p->dealt[k].n = 0;
 	p->nspan = 0;
 }
 
@@ -93,7 +94,7 @@ static void begin(void *part)
 static inline void deal(struct set_part *p, const struct pm_event *e, unsigned kind, uint64_t addr,
 			uint64_t size)
 {
-	struct set_hand *h = p->hand + p->w->owner[addr >> p->w->shift & p->w->mask];
+	struct set_dealt *h = p->dealt + p->w->owner[addr >> p->w->shift & p->w->mask];
 
 	pm_grow(h->ref, h->n, h->cap);
 	h->ref[h->n++] = (struct set_ref){ addr, 1, (uint16_t)size, (uint8_t)kind, e->flags };
@@ -130,7 +131,7 @@ static inline void deal_fetch(struct set_part *p, const struct pm_event *e)
 {
 	const uint64_t at = e->addr & ~p->w->grain;
 	const bool one = e->size && ((e->addr + e->size - 1) & ~p->w->grain) == at;
-	struct set_hand *h = p->last;
+	struct set_dealt *h = p->last;
 
 	if (one && at == p->last_at && h->n == p->last_n && h->ref[h->n - 1].times < UINT32_MAX) {
 		h->ref[h->n - 1].times++;
@@ -138,7 +139,7 @@ static inline void deal_fetch(struct set_part *p, const struct pm_event *e)
 	}
 	deal_ref(p, e, PM_EV_LINE);
 	p->last_at = one ? at : NO_LINE;
-	p->last = p->hand + p->w->owner[e->addr >> p->w->shift & p->w->mask];
+	p->last = p->dealt + p->w->owner[e->addr >> p->w->shift & p->w->mask];
 	p->last_n = p->last->n;
 }
 
@@ -182,7 +183,7 @@ static enum pm_status consume(void *part, const struct pm_batch *b, struct pm_er
 		s->space = b->stream->space;
 		p->last_at = NO_LINE;
 		for (unsigned k = 0; k < p->w->n; k++)
-			s->begin[k] = p->hand[k].n;
+			s->begin[k] = p->dealt[k].n;
 	}
 	deal_events(p, b->ev, b->n);
 	return p->refused ? PM_END : PM_OK;
@@ -196,18 +197,18 @@ static unsigned stages(const void *whole)
 }
 
 /* HOT */
-static void tell(struct pm_cache *c, const struct set_ref *r, const struct set_ref *end)
+static void simulate(struct pm_cache *c, const struct set_ref *r, const struct set_ref *end)
 {
-	struct pm_event ev[SOME];
+	struct pm_event ev[BATCH];
 	size_t n = 0;
 
 	for (; r < end; r++)
 		for (uint32_t k = 0; k < r->times; k++) {
 			ev[n++] = (struct pm_event){ r->kind, r->flags, r->size, PM_NONE, r->addr,
 						     0 };
-			if (n == SOME)
+			if (n == BATCH)
 				pm_cache_events(c, ev, n);
-			n %= SOME;
+			n %= BATCH;
 		}
 	pm_cache_events(c, ev, n);
 }
@@ -215,14 +216,14 @@ static void tell(struct pm_cache *c, const struct set_ref *r, const struct set_r
 static void join(void *part, unsigned k)
 {
 	struct set_part *p = part;
-	const struct set_hand *h = p->hand + k;
+	const struct set_dealt *h = p->dealt + k;
 
 	for (size_t i = 0; i < p->nspan; i++) {
 		const size_t end = i + 1 < p->nspan ? p->span[i + 1].begin[k] : h->n;
 
 		pm_cache_enter_space(p->w->share[k], p->span[i].space);
 		if (end > p->span[i].begin[k])
-			tell(p->w->share[k], h->ref + p->span[i].begin[k], h->ref + end);
+			simulate(p->w->share[k], h->ref + p->span[i].begin[k], h->ref + end);
 	}
 }
 
@@ -237,13 +238,9 @@ static void part_end(void *part)
 	struct set_part *p = part;
 	struct pm_cache *c = p->w->c;
 
-	c->insns += p->insns;
-	c->other |= p->other;
-	for (int k = 0; k < 3; k++)
-		for (int cls = 0; cls < 2; cls++)
-			c->refs[k][cls] += p->refs[k][cls];
+	pm_cache_add_totals(c, p->insns, p->refs, p->other);
 	for (unsigned k = 0; k < p->w->n; k++)
-		free(p->hand[k].ref);
+		free(p->dealt[k].ref);
 	free(p->span);
 	free(p);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* warm_branches.c - branches of an interval: what a model of both sides expects is not written */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@
 #include "trace/pug.h"
 
 #define MODEL_BITS	14u
-#define SOME		256u		/* branches told at once */
+#define BATCH		256u		/* branches handed over at once */
 
 /* What both sides know: the branches that differ, and what followed what. Numbers are one more than
  * places in @br; 0 is none. */
@@ -154,31 +155,31 @@ struct pm_buf warm_branches_end(struct warm_branches *w)
 
 /* ---- out of bytes ---------------------------------------------------------------------------- */
 
-struct telling {
+struct branch_reader {
 	struct model m;
-	struct pm_br some[SOME];
+	struct pm_br branch[BATCH];
 	size_t n;
 	void (*use)(void *ctx, const struct pm_br *b, size_t n);
 	void *ctx;
 };
 
-static void flush(struct telling *t)
+static void flush(struct branch_reader *t)
 {
 	if (t->use && t->n)
-		t->use(t->ctx, t->some, t->n);
+		t->use(t->ctx, t->branch, t->n);
 	t->n = 0;
 }
 
-static void tell(struct telling *t, uint32_t v)
+static void pass_branch(struct branch_reader *t, uint32_t v)
 {
-	t->some[t->n++] = t->m.br[v - 1];
+	t->branch[t->n++] = t->m.br[v - 1];
 	learn(&t->m, v);
-	if (t->n == SOME)
+	if (t->n == BATCH)
 		flush(t);
 }
 
 /* The one that was not predicted; 0: the bytes are none. */
-static uint32_t get_other(struct telling *t, struct pug_span *c)
+static uint32_t get_other(struct branch_reader *t, struct pug_span *c)
 {
 	uint64_t back, pc, target;
 	struct pm_br b;
@@ -196,7 +197,7 @@ static uint32_t get_other(struct telling *t, struct pug_span *c)
 	return model_add(&t->m, &b);
 }
 
-static bool tell_all(struct telling *t, struct pug_span *c, uint64_t count)
+static bool read_all(struct branch_reader *t, struct pug_span *c, uint64_t count)
 {
 	while (count) {
 		uint64_t run;
@@ -208,14 +209,14 @@ static bool tell_all(struct telling *t, struct pug_span *c, uint64_t count)
 			v = expected(&t->m);
 			if (!v)
 				return false;
-			tell(t, v);
+			pass_branch(t, v);
 		}
 		if (!count)
 			break;
 		v = get_other(t, c);
 		if (!v)
 			return false;
-		tell(t, v);
+		pass_branch(t, v);
 		count--;
 	}
 	flush(t);
@@ -234,7 +235,7 @@ bool warm_branches_each(const uint8_t *p, size_t n, uint64_t most,
 			void (*use)(void *ctx, const struct pm_br *b, size_t n), void *ctx)
 {
 	struct pug_span c = { p, p + n };
-	struct telling *t;
+	struct branch_reader *t;
 	uint64_t count;
 	bool good;
 
@@ -243,7 +244,7 @@ bool warm_branches_each(const uint8_t *p, size_t n, uint64_t most,
 	t = pm_alloc(sizeof *t);
 	t->use = use;
 	t->ctx = ctx;
-	good = tell_all(t, &c, count);
+	good = read_all(t, &c, count);
 	model_release(&t->m);
 	free(t);
 	return good;

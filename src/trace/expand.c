@@ -198,7 +198,7 @@ static inline void insns_to(struct expand *x, struct expand_stream *st, uint32_t
 	st->done = upto > st->done ? upto : st->done;
 }
 
-static void find_end(const struct pm_code *code, const struct pm_block *blk, struct block_end *e)
+uint8_t pm_insn_branch_flags(const struct pm_insn *insn)
 {
 	static const uint8_t flags[] = {
 		[PM_CLASS_COND] = PM_BR_COND,
@@ -207,6 +207,12 @@ static void find_end(const struct pm_code *code, const struct pm_block *blk, str
 		[PM_CLASS_JUMP_IND] = PM_BR_INDIRECT,
 		[PM_CLASS_CALL_IND] = PM_BR_CALL | PM_BR_INDIRECT,
 	};
+
+	return insn->flow < NR(flags) ? flags[insn->flow] : 0;
+}
+
+static void find_end(const struct pm_code *code, const struct pm_block *blk, struct block_end *e)
+{
 	const struct pm_insn *in = code->insn + blk->insn;
 	uint32_t i = blk->n - 1;
 
@@ -219,7 +225,7 @@ static void find_end(const struct pm_code *code, const struct pm_block *blk, str
 	e->pc = in[i].pc;
 	e->size = in[i].len;
 	e->insn = blk->insn + i;
-	e->flags = in[i].flow < NR(flags) ? flags[in[i].flow] : 0;
+	e->flags = pm_insn_branch_flags(in + i);
 	e->fall = pm_insn_next(in + i) + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
 	e->kind = pm_insn_target(in + i, &e->target) ? END_DIRECT : END_INDIRECT;
 }

@@ -24,6 +24,8 @@ void *pm_expand_new(void);
 /* Static target of a direct branch, jump or call from the instruction's own bytes. False if it has
  * none (indirect, return) or the bytes are not known (len 0). */
 bool pm_insn_target(const struct pm_insn *insn, uint64_t *target);
+/* PM_BR_* of its branch event, but for PM_BR_TAKEN. */
+uint8_t pm_insn_branch_flags(const struct pm_insn *insn);
 /* Address of the instruction behind it in memory: where a branch not taken goes. */
 static inline uint64_t pm_insn_next(const struct pm_insn *insn)
 {

@@ -274,20 +274,13 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 /* ---- blocks, where only executions of instructions are wanted -------------------------------- */
 static void find_end(const struct pm_code *code, const struct pm_block *blk, struct spot_block *e)
 {
-	static const uint8_t flags[] = {
-		[PM_CLASS_COND] = PM_BR_COND,
-		[PM_CLASS_CALL] = PM_BR_CALL,
-		[PM_CLASS_RET] = PM_BR_RET | PM_BR_INDIRECT,
-		[PM_CLASS_JUMP_IND] = PM_BR_INDIRECT,
-		[PM_CLASS_CALL_IND] = PM_BR_CALL | PM_BR_INDIRECT,
-	};
 	const struct pm_insn *last = code->insn + blk->insn + blk->n - 1;
 
 	e->kind = END_NONE;
 	if (last->flow == PM_CLASS_NONE || last->flow == PM_CLASS_SYSCALL)
 		return;
 	e->branch = (struct pm_event){ .kind = PM_EV_BRANCH, .size = last->len,
-				       .flags = last->flow < NR(flags) ? flags[last->flow] : 0,
+				       .flags = pm_insn_branch_flags(last),
 				       .id = blk->insn + blk->n - 1, .addr = last->pc };
 	e->fall = pm_insn_next(last);
 	e->kind = pm_insn_target(last, &e->branch.value) ? END_DIRECT : END_INDIRECT;
