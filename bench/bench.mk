@@ -6,7 +6,8 @@ $(B)/bench/bench: bench/bench.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
-.PHONY: bench accuracy bench-record bench-servers idtrace-tables bench-cachegrind bench-profiles bench-traces bench-predictors bench-idt
+.PHONY: bench accuracy bench-record bench-servers idtrace-tables bench-cachegrind bench-profiles
+.PHONY: bench-traces bench-predictors bench-idt
 ROUNDS ?= 5
 bench: all $(B)/bench/bench	## measure against native, valgrind and qemu; ROUNDS=5, W='gzip cc1'
 	@bench/inputs $(B)/bench/data

@@ -3,7 +3,6 @@
  * read */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,15 +56,13 @@ static int start(const char *const *args, const char *path, struct pm_err *err)
 		return -1;
 	}
 	while (args[n]) {
-		argv[n] = pm_strdup(args[n]);
+		argv[n] = (char *)(uintptr_t)args[n];
 		n++;
 	}
-	argv[n] = pm_strdup(path);
+	argv[n] = (char *)(uintptr_t)path;
 	argv[n + 1] = NULL;
 	pid = execute(argv, fd[1]);
 	close(fd[1]);
-	for (unsigned i = 0; i <= n; i++)
-		free(argv[i]);
 	if (pid > 0)
 		return fd[0];
 	pm_fail_errno(err, "cannot fork");

@@ -88,19 +88,26 @@ void check_calls_log(struct session *s, struct proc *p, const uint8_t *events, s
 }
 
 /* ---- holes ----------------------------------------------------------------------------------- */
-static uint64_t sub_of(const struct check_call *o)
+/* The argument that says what call @nr does; -1: none. */
+static int sub_argument(uint32_t nr)
 {
-	switch (o->nr) {
+	switch (nr) {
 	case SYS_ioctl:
 	case SYS_fcntl:
-		return o->arg[1];
 	case SYS_futex:
-		return o->arg[1] & 127;
+		return 1;
 	case SYS_prctl:
 	case SYS_arch_prctl:
-		return o->arg[0];
+		return 0;
 	}
-	return 0;
+	return -1;
+}
+
+static uint64_t sub_of(const struct check_call *o)
+{
+	const int i = sub_argument(o->nr);
+
+	return i < 0 ? 0 : o->nr == SYS_futex ? o->arg[i] & 127 : o->arg[i];
 }
 
 static bool is_behind(const struct proc *p, uint64_t pointer, uint64_t at, uint64_t *best)
@@ -372,8 +379,7 @@ static void hole_text(const struct hole *h, char *to, size_t n)
 	char name[64], where[96];
 
 	snprintf(name, sizeof name, "%s", rec_call_name(h->nr));
-	if (h->nr == SYS_ioctl || h->nr == SYS_fcntl || h->nr == SYS_futex ||
-	    h->nr == SYS_prctl || h->nr == SYS_arch_prctl)
+	if (sub_argument(h->nr) >= 0)
 		snprintf(name, sizeof name, "%s 0x%lx", rec_call_name(h->nr), h->sub);
 	if (h->arg < 0)
 		snprintf(where, sizeof where, "at 0x%lx, in %s, behind none of its arguments",

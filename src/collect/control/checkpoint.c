@@ -37,12 +37,13 @@ struct checkpoints {
 };
 
 /* ---- what a checkpoint says ------------------------------------------------------------------ */
-static bool lives(const struct checkpoint *c, uint32_t tid)
+/* NULL: it has ended, or not begun. */
+static const struct thread *find_live(const struct proc *p, uint32_t tid)
 {
-	for (size_t i = 0; i < c->like.nthread; i++)
-		if (c->like.thread[i].live && thread_name(&c->like, &c->like.thread[i]) == tid)
-			return true;
-	return false;
+	for (size_t i = 0; i < p->nthread; i++)
+		if (p->thread[i].live && thread_name(p, &p->thread[i]) == tid)
+			return &p->thread[i];
+	return NULL;
 }
 
 enum checkpoint_thread checkpoint_thread(const struct checkpoint *c, uint32_t tid,
@@ -52,7 +53,7 @@ enum checkpoint_thread checkpoint_thread(const struct checkpoint *c, uint32_t ti
 		*at = c->walker[i].at;
 		if (at->tid != tid)
 			continue;
-		return !lives(c, tid) ? CHECKPOINT_BEHIND : tid == c->stands.tid ?
+		return !find_live(&c->like, tid) ? CHECKPOINT_BEHIND : tid == c->stands.tid ?
 			CHECKPOINT_STANDS : CHECKPOINT_WAITS;
 	}
 	return CHECKPOINT_BEFORE;
@@ -82,6 +83,16 @@ static bool is_quiet(struct session *s, const struct proc *p)
 	       !p->user.space->busy && replay_is_copied(s, p);
 }
 
+/* @p has what @from has, for itself. */
+static void copy_parts(struct proc *p, const struct proc *from)
+{
+	p->user.space->refs++;							/* (4) */
+	p->user.placed = (struct pm_buf){ 0 };
+	pm_buf_add(&p->user.placed, from->user.placed.p, from->user.placed.n);
+	p->thread = pm_alloc(from->nthread * sizeof *p->thread);
+	memcpy(p->thread, from->thread, from->nthread * sizeof *p->thread);
+}
+
 static void copy_process(struct checkpoint *c, const struct proc *p)
 {
 	struct proc *const like = &c->like;
@@ -92,10 +103,7 @@ static void copy_process(struct checkpoint *c, const struct proc *p)
 			       .own_no_aslr = p->own_no_aslr, .user.space = p->user.space,
 			       .user.program = p->user.program, .nthread = p->nthread,
 			       .cap_thread = p->nthread };
-	like->user.space->refs++;						/* (4) */
-	pm_buf_add(&like->user.placed, p->user.placed.p, p->user.placed.n);
-	like->thread = pm_alloc(p->nthread * sizeof *like->thread);
-	memcpy(like->thread, p->thread, p->nthread * sizeof *like->thread);
+	copy_parts(like, p);
 }
 
 static void copy_walkers(struct session *s, struct checkpoint *c, const struct proc *p)
@@ -105,17 +113,16 @@ static void copy_walkers(struct session *s, struct checkpoint *c, const struct p
 	c->nwalker = k->n;
 	c->walker = pm_alloc((k->n + 1) * sizeof *c->walker);
 	memcpy(c->walker, k->v, k->n * sizeof *c->walker);
-	for (size_t i = 0; i < p->nthread; i++) {
-		const struct thread *t = &p->thread[i];
+	for (size_t i = 0; i < c->nwalker; i++) {
+		struct walker *w = &c->walker[i];
+		const struct thread *t = find_live(p, w->at.tid);
 
-		for (size_t n = 0; t->live && n < c->nwalker; n++)
-			if (c->walker[n].at.tid == thread_name(p, t)) {
-				c->walker[n].at.clock = walker_clock(s, &c->walker[n], t->block);
-				c->walker[n].at.insns = 0;
-			}
+		if (t) {
+			w->at.clock = walker_clock(s, w, t->block);
+			w->at.insns = 0;
+		}
+		c->passed += w->at.clock;
 	}
-	for (size_t n = 0; n < c->nwalker; n++)
-		c->passed += c->walker[n].at.clock;
 }
 
 static void copy_blocks(struct session *s, struct checkpoint *c)
@@ -230,24 +237,31 @@ static size_t limit_for(uint32_t pid, size_t nthread)
 	return n < 2 ? 2 : n < CHECKPOINTS ? (size_t)n : CHECKPOINTS;
 }
 
+/* Behind those that stand before @passed, or there. */
+static size_t place_of(const struct checkpoints *k, uint64_t passed)
+{
+	size_t at = k->n;
+
+	while (at && k->v[at - 1]->passed > passed)
+		at--;
+	return at;
+}
+
 static void add_checkpoint(struct session *s, struct checkpoint *c)
 {
 	struct checkpoints *k = s->kept;
 	const size_t most = limit_for(c->like.pid, c->process.n);
-	size_t at = k->n;
+	size_t at;
 
-	while (at && k->v[at - 1]->passed > c->passed)
-		at--;
 	while (k->n >= most) {
 		const size_t n = k->n;
 
+		at = place_of(k, c->passed);
 		thin_out(s, at ? at - 1 : 0);
 		if (k->n == n)
 			remove_one(s, n - 1);
-		at = k->n;
-		while (at && k->v[at - 1]->passed > c->passed)
-			at--;
 	}
+	at = place_of(k, c->passed);
 	memmove(&k->v[at + 1], &k->v[at], (k->n - at) * sizeof *k->v);
 	k->v[at] = c;
 	k->n++;
@@ -276,13 +290,9 @@ static uint64_t passed_so_far(struct session *s, const struct freeze *f)
 
 	for (size_t i = 0; i < k->n; i++) {
 		const struct walker *w = &k->v[i];
-		uint64_t clock = w->at.clock;
+		const struct thread *t = find_live(f->p, w->at.tid);
 
-		for (size_t t = 0; t < f->p->nthread; t++)
-			if (f->p->thread[t].live &&
-			    thread_name(f->p, &f->p->thread[t]) == w->at.tid)
-				clock = walker_clock(s, w, f->p->thread[t].block);
-		n += clock;
+		n += t ? walker_clock(s, w, t->block) : w->at.clock;
 	}
 	return n;
 }
@@ -343,11 +353,7 @@ static struct proc *new_process(struct session *s, const struct checkpoint *c, c
 	*p = c->like;
 	p->mm = p;
 	p->pid = (uint32_t)tid[0];
-	p->user.space->refs++;
-	p->user.placed = (struct pm_buf){ 0 };
-	pm_buf_add(&p->user.placed, c->like.user.placed.p, c->like.user.placed.n);
-	p->thread = pm_alloc(c->like.nthread * sizeof *p->thread);
-	memcpy(p->thread, c->like.thread, c->like.nthread * sizeof *p->thread);
+	copy_parts(p, &c->like);
 	return p;
 }
 

@@ -130,16 +130,11 @@ static bool add_standing(const struct freeze *f, bool first, struct frozen_threa
 /* Has the process's first thread ended, while others are there? */
 static bool is_over(uint32_t pid)
 {
-	char path[32], state = 0;
-	FILE *f;
+	struct peek_status st;
+	char dir[32];
 
-	snprintf(path, sizeof path, "/proc/%u/stat", pid);
-	f = fopen(path, "re");
-	if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
-		state = 0;
-	if (f)
-		fclose(f);
-	return state == 'Z';
+	snprintf(dir, sizeof dir, "/proc/%u", pid);
+	return peek_status(dir, &st) && st.state == 'Z';
 }
 
 /* All threads of f->p, that in front which is to fork: the first one, or if it has ended the one

@@ -81,6 +81,7 @@ bool peek_status(const char *dir, struct peek_status *st)
 	if (!f)
 		return false;
 	while (fgets(line, sizeof line, f)) {
+		sscanf(line, "State: %c", &st->state);
 		sscanf(line, "PPid: %u", &st->parent);
 		sscanf(line, "TracerPid: %u", &st->tracer);
 		sscanf(line, "SigPnd: %llx", &own);

@@ -273,6 +273,7 @@ struct peek_status {
 	uint32_t parent, tracer;
 	uint32_t inner;			/* its number in its own PID namespace */
 	bool apart;			/* ... which is not ours */
+	char state;			/* 'R', 'S', 'Z'... */
 	uint64_t pending, caught, ignored;	/* signals: bit n - 1 */
 };
 /* @dir: "/proc/12", "/proc/12/task/13". False: there is no such process. */
