@@ -27,7 +27,10 @@
 #define BUFFER(n) ((char *)BLOCK(1) + RT_TRACE + (n) * RT_CHUNK_STRIDE)
 #define OTHERS 8u			/* thread blocks */
 
+#define ENOUGH 1000000u			/* words that each thread has written before the first ends */
+
 static uint64_t state;
+static unsigned words[2];
 
 static uint64_t any(void)
 {
@@ -97,7 +100,8 @@ static void scribble(const char *what)
 /* Words that may be records, and any, in buffers of all threads; how full these are. */
 static void *scribble_on(void *arg)
 {
-	uint64_t x = (state + (uintptr_t)arg) * 0x9e3779b97f4a7c15u | 1;
+	unsigned *const n = arg;
+	uint64_t x = (state + 1 + (uintptr_t)(n - words)) * 0x9e3779b97f4a7c15u | 1;
 
 	for (;;) {
 		struct rt_block *b = (struct rt_block *)BLOCK(1 + (x >> 60) % 3);
@@ -111,6 +115,7 @@ static void *scribble_on(void *arg)
 		else
 			*(volatile uint32_t *)(at + (x >> 12) % RT_CHUNK / 4 * 4) =
 				x & 1 ? (uint32_t)x : (uint32_t)RT_RECORD((x >> 8) % 3000, 8);
+		__atomic_store_n(n, *n + (*n < ENOUGH), __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -119,9 +124,12 @@ static void start_threads(void)
 {
 	pthread_t t;
 
-	for (uintptr_t i = 0; i < 2; i++)
-		if (pthread_create(&t, NULL, scribble_on, (void *)(i + 1)))
+	for (unsigned i = 0; i < 2; i++)
+		if (pthread_create(&t, NULL, scribble_on, &words[i]))
 			exit(2);
+	for (unsigned i = 0; i < 2; i++)
+		while (__atomic_load_n(&words[i], __ATOMIC_RELAXED) < ENOUGH)
+			;
 }
 
 int main(int argc, char **argv)

@@ -200,6 +200,7 @@ void proc_finish(struct session *s, struct proc *p)
 	if (p->mm != p && p->mm->user.space)
 		p->user.space = p->mm->user.space;
 	record_over(s, p);
+	replay_over(s, p);
 	check_calls_over(s, p);
 	for (size_t i = 0; i < p->nthread; i++)
 		if (p->thread[i].live) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -239,6 +240,14 @@ static const char *const *read_argv(pid_t pid, struct pm_arena *mem)
 	return argv;
 }
 
+static uint64_t stack_limit(pid_t pid)
+{
+	struct rlimit l = { RLIM_INFINITY, RLIM_INFINITY };
+
+	prlimit(pid, RLIMIT_STACK, NULL, &l);
+	return l.rlim_cur;
+}
+
 bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct user_regs_struct *regs,
 		  uint64_t mask, char *why, size_t n)
 {
@@ -246,7 +255,8 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 	struct proc *p = s->proc[s->block_proc[block] - 1];
 	struct rec_start start = { .pid = (uint32_t)pid, .parent = p->parent, .sp = regs->rsp,
 				   .pc = regs->rip, .rax = regs->rax, .rdx = regs->rdx,
-				   .mask = mask, .from = p->from };
+				   .mask = mask, .from = p->from,
+				   .stack_limit = stack_limit(pid) };
 	struct peek_status st;
 	char dir[32];
 	struct maps all = { 0 };

@@ -55,6 +55,10 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at);
 /* The program, at @pc, does by system call @call what it has not done when it was recorded. */
 void replay_differs(struct session *s, const struct proc *p, uint32_t block, uint64_t pc,
 		    uint64_t call);
+/* Whoever is killed from now on is so because nobody wants to see the rest. */
+void replay_ends(struct session *s);
+/* @p has ended: there has to be nothing more in its log. */
+void replay_over(struct session *s, const struct proc *p);
 void replay_release(struct session *s);
 /* The program is over: what is wrong with the replay, or with its recording? Changes @c's status to
  * what was recorded. */

@@ -18,6 +18,7 @@ struct replayer {
 	uint64_t pages;
 	uint32_t root;			/* the stream of what the first process executes now */
 	bool over;			/* that has used all of its log */
+	bool ending;			/* nobody wants the rest: processes are killed */
 	bool cut, damaged;		/* some log is */
 	uint8_t *buf;
 	int start;			/* a file for struct rt_start; -1: none yet */
@@ -42,6 +43,22 @@ static enum pm_status open_files(struct replayer *y, struct pm_err *err)
 	return PM_OK;
 }
 
+#define GUARD_GAP (256u * 4096)		/* that Linux keeps between a stack and what is below it */
+
+/* Map @i is the stack, which could grow as far as the recorded limit says. The kernel would let it
+ * grow as far as the limit of who replays does: so it is mapped whole. */
+static uint64_t lowest_of_stack(const struct rec_start *f, size_t i)
+{
+	const struct rec_map *m = &f->map[i];
+	const uint64_t most = f->stack_limit < RT_STACK_MOST ? f->stack_limit / 4096 * 4096 :
+							       RT_STACK_MOST;
+	const uint64_t lo = m->hi > most ? m->hi - most : 0;
+	const uint64_t least = i ? f->map[i - 1].hi + GUARD_GAP : GUARD_GAP;
+	const uint64_t free = lo > least ? lo : least;
+
+	return free < m->lo ? free : m->lo;
+}
+
 static enum pm_status make_start(struct session *s, const struct rec_start *f,
 				 struct rt_start *to, struct pm_err *err)
 {
@@ -61,6 +78,8 @@ static enum pm_status make_start(struct session *s, const struct rec_start *f,
 
 		*t = (struct rt_start_map){ m->lo, m->hi, m->off, m->prot, m->flags,
 					    m->file ? (uint32_t)y->fd[m->file - 1] + 1 : 0, 0 };
+		if (m->flags & RT_START_STACK)
+			t->lo = lowest_of_stack(f, i);
 		for (; k < f->npart && f->part[k].at < m->hi; k++) {
 			const struct rec_part *p = &f->part[k];
 
@@ -225,6 +244,32 @@ void replay_differs(struct session *s, const struct proc *p, uint32_t block, uin
 		snprintf(y->differs, sizeof y->differs,
 			 "the replay differs from the recording at event %llu: %s (recorded: %s)%s",
 			 (unsigned long long)b->nlogged, now, then, how);
+}
+
+void replay_ends(struct session *s)
+{
+	if (s->replayer)
+		s->replayer->ending = true;
+}
+
+void replay_over(struct session *s, const struct proc *p)
+{
+	struct replayer *y = s->replayer;
+	const struct rt_block *b = session_block(s, p->log.block);
+
+	if (!y || !p->stream || y->ending || *y->differs ||
+	    (b->log_at >= b->log_end && !rec_has_more(y->r, p->stream - 1)))
+		return;
+	if (p->signal > 0)
+		snprintf(y->differs, sizeof y->differs,
+			 "the replay differs from the recording behind event %llu: process %u is "
+			 "killed by signal %d, where the recorded one went on",
+			 (unsigned long long)b->nlogged, p->recorded_pid, p->signal);
+	else
+		snprintf(y->differs, sizeof y->differs,
+			 "the replay differs from the recording behind event %llu: process %u ends, "
+			 "where the recorded one went on", (unsigned long long)b->nlogged,
+			 p->recorded_pid);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

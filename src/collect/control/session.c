@@ -139,8 +139,10 @@ static void pass_signal(struct session *s, bool *asked, double *since)
 
 	if (sig && s->opts->pid)
 		s->detaching = true;
-	else if (sig && !s->root_done)
+	else if (sig && !s->root_done) {
+		replay_ends(s);
 		kill(s->root, s->replayer ? SIGKILL : sig);	/* what it gets is recorded */
+	}
 	*asked |= sig;
 	if (!*asked || !s->kept_waiting)
 		*since = 0;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "collect/control/checkpoint.h"
+#include "collect/control/recorder.h"
 #include "collect/control/remote.h"
 #include "collect/control/stop_work.h"
 #include "isa/x86/decode.h"
@@ -488,6 +489,7 @@ static void run(struct session *s, uint32_t block)
 /* Nobody wants to see the rest. */
 static void end_replay(struct session *s)
 {
+	replay_ends(s);
 	for (size_t i = 0; i < s->nproc; i++)
 		if (s->proc[i]->pid && s->proc[i]->pid < PID_UNKNOWN && !s->proc[i]->gone)
 			kill((pid_t)s->proc[i]->pid, SIGKILL);

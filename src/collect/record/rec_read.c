@@ -259,6 +259,7 @@ static struct rec_start *get_start(struct rec_reader *r, struct pm_cur *c)
 	s->rdx = pm_cur_u64(c, "registers");
 	s->mask = pm_cur_u64(c, "signals");
 	s->ignored = pm_cur_u64(c, "signals");
+	s->stack_limit = pm_cur_u64(c, "the stack's limit");
 	s->program = get_text(r, c, "the program");
 	argc = pm_cur_u32(c, "arguments");
 	if (!pm_failed(c->err) && argc > pm_cur_left(c) / 4) {
@@ -623,6 +624,12 @@ size_t rec_next(struct rec_reader *r, uint32_t stream, void *to)
 		return n;
 	}
 	return 0;
+}
+
+bool rec_has_more(const struct rec_reader *r, uint32_t stream)
+{
+	return stream < r->nstream && r->stream[stream].next < r->stream[stream].nlog &&
+	       !r->stream[stream].end.damaged;
 }
 
 size_t rec_tell(const struct rec_reader *r, uint32_t stream)

@@ -127,6 +127,7 @@ static void put_start(struct pm_buf *b, const struct rec_start *s)
 	put64(b, s->rdx);
 	put64(b, s->mask);
 	put64(b, s->ignored);
+	put64(b, s->stack_limit);
 	put_text(b, s->program);
 	while (s->argv[argc])
 		argc++;

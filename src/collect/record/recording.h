@@ -40,7 +40,7 @@
 #include "base/mem.h"
 #include "collect/runtime/abi.h"
 
-#define REC_VERSION 4u
+#define REC_VERSION 5u
 #define REC_MAGIC "PUGREC\r\n"
 
 enum rec_kind { REC_START = 1, REC_FILE, REC_DATA, REC_LOG, REC_END };
@@ -73,6 +73,7 @@ struct rec_start {
 	uint64_t sp, pc, rax, rdx;	/* registers; all others are 0 */
 	uint64_t mask;			/* blocked signals */
 	uint64_t ignored;		/* signals */
+	uint64_t stack_limit;		/* bytes that the stack may have; UINT64_MAX: any number */
 	const char *program;
 	const char *const *argv;	/* NULL-terminated */
 	struct rec_map *map;
@@ -115,6 +116,8 @@ int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *er
 /* The next events of @stream, whole ones, at most RT_LOG_SIZE bytes, into @to. 0: no more, for
  * which rec_why() gives the reason. */
 size_t rec_next(struct rec_reader *r, uint32_t stream, void *to);
+/* Does it return more, the next time? */
+bool rec_has_more(const struct rec_reader *r, uint32_t stream);
 /* How far rec_next() has come in @stream; it goes on there. One less: with the same events once
  * more. */
 size_t rec_tell(const struct rec_reader *r, uint32_t stream);

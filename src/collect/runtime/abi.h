@@ -637,6 +637,7 @@ struct rt_start {
 		uint64_t at, n, off;
 	} part[4 * RT_START_MAPS];
 };
+#define RT_STACK_MOST (64ull << 30)	/* of a stack without limit is mapped when replaying */
 enum rt_start_flag { RT_START_STACK = 1, RT_START_SHARED = 2 };
 
 _Static_assert(__builtin_offsetof(struct rt_block, exit_id) == RT_EXIT_ID, "asm offset");

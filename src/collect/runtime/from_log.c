@@ -322,6 +322,22 @@ static void follow_children(struct rt_block *b, long r)
 		wait_for_child(pid);
 }
 
+/* ---- the stack's limit ----------------------------------------------------------------------- */
+#define RLIMIT_STACK 3
+
+/* It grows here as it grew then, whatever the limit of who replays is. */
+static void follow_stack_limit(struct rt_block *b, long r)
+{
+	u64 at = 0, size;
+
+	if (b->syscall == NR_setrlimit && ARG0 == RLIMIT_STACK)
+		at = ARG1;
+	else if (b->syscall == NR_prlimit64 && !ARG0 && ARG1 == RLIMIT_STACK)
+		at = ARG2;
+	if (!r && at && !rt_get(&size, at, sizeof size))
+		rt_replay_stack_limit(b, size);
+}
+
 /* ---- calls ----------------------------------------------------------------------------------- */
 /* The signal of @e comes on the way out. */
 static void give_signal(struct rt_block *b, struct rt_event *e)
@@ -492,6 +508,7 @@ void rt_replay_call(struct rt_block *b)
 	b->ctx.gpr[R11] = call.a[3];
 	follow_output(b, (long)call.a[0]);
 	follow_children(b, (long)call.a[0]);
+	follow_stack_limit(b, (long)call.a[0]);
 	if (b->syscall == NR_rt_sigreturn) {		/* which does not come back */
 		go_on(b);
 		rt_clock_await(b);

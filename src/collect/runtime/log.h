@@ -45,6 +45,7 @@ void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 int rt_replay_is_due(struct rt_block *b);
 int rt_stop_is_here(const struct rt_block *b);	/* does it stop where it stands? */
 u64 rt_replay_heir(struct rt_block *b);		/* the thread that has the token when @b ends */
+void rt_replay_stack_limit(struct rt_block *b, u64 size);	/* replay_start.c */
 /* RT_E_GONE, RT_E_MEMORY; replay_start.c */
 void rt_replay_gone(const struct rt_event *e);
 void rt_replay_memory(struct rt_block *b, const struct rt_event *e);

@@ -7,12 +7,13 @@
 #include "log.h"
 
 #define START ((const struct rt_start *)RT_LOAD)
-#define MAP_GROWSDOWN 0x100
 #define MAP_STACK 0x20000
+#define MAP_NORESERVE 0x4000
 #define END 0x7ffffffff000ull		/* of the program's addresses */
 
 extern word rt_boot_rsp, rt_boot_regs[2];
 static u32 several, echo;		/* of the first program's struct rt_start */
+static u64 stack_lo, stack_hi;
 
 __attribute__((noreturn)) static void fail(void)
 {
@@ -51,10 +52,14 @@ static void map_one(const struct rt_start_map *m, const struct rt_start_part *p,
 	word flags = m->flags & RT_START_SHARED && !m->file ? MAP_SHARED : MAP_PRIVATE;
 
 	flags |= MAP_FIXED | (m->file ? 0 : MAP_ANONYMOUS) |
-		 (m->flags & RT_START_STACK ? MAP_GROWSDOWN | MAP_STACK : 0);
+		 (m->flags & RT_START_STACK ? MAP_STACK | MAP_NORESERVE : 0);
 	if (rt_sys(NR_mmap, m->lo, m->hi - m->lo, PROT_READ | PROT_WRITE, flags, fd,
 		   m->off) != (long)m->lo)
 		fail();
+	if (m->flags & RT_START_STACK) {
+		stack_lo = m->lo;
+		stack_hi = m->hi;
+	}
 	if (fd >= 0)
 		rt_sys(NR_close, fd);
 	read_parts(p, m->npart, memory);
@@ -100,6 +105,26 @@ u64 rt_replay_load(u64 *brk)
 	if (echo)
 		rt_replay_echo();
 	return pc;
+}
+
+/* The program may have a stack of @size bytes from now on. As for the kernel, what it can have
+ * already stays, and it ends where something else is mapped. */
+void rt_replay_stack_limit(struct rt_block *b, u64 size)
+{
+	const u64 least = stack_hi - page_down(size < RT_STACK_MOST ? size : RT_STACK_MOST);
+
+	for (u64 n = stack_lo - least; stack_lo > least && n; n = page_down(n / 2)) {
+		const u64 lo = stack_lo - n;
+
+		if (lo < least)
+			continue;
+		if (rt_is_ours(lo, n) && rt_make_way(b, lo, n))
+			rt_resume(b);		/* where it was going on may be gone */
+		if (rt_sys(NR_mmap, lo, n, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE |
+			   MAP_FIXED_NOREPLACE, -1, 0) == (long)lo)
+			stack_lo = lo;
+	}
 }
 
 /* A file has no page there: so far behind the end of any. */

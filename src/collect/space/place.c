@@ -11,6 +11,18 @@ struct taken {
 	const struct maps *maps;
 };
 
+/* What Linux leaves at least between the highest mapping and the end of the stack (MIN_GAP of its
+ * mmap.c). */
+#define STACK_ROOM (128ull << 20)
+
+static uint64_t lowest(const struct mapping *x)
+{
+	const bool grows = !strcmp(x->path, "[stack]") && x->hi > STACK_ROOM;
+	const uint64_t lo = grows ? x->hi - STACK_ROOM : x->lo;
+
+	return lo < x->lo ? lo : x->lo;
+}
+
 /* Nothing of the program's is there, nor anything that we have mapped or are about to. */
 static bool is_free(const void *ctx, uint64_t lo, uint64_t hi)
 {
@@ -24,7 +36,7 @@ static bool is_free(const void *ctx, uint64_t lo, uint64_t hi)
 	    (lo < RT_DATA_VAULT + RT_DATA_SIZE && hi > RT_IMAGE))
 		return false;
 	for (size_t i = 0; i < m->n; i++)
-		if (m->v[i].lo < hi && lo < m->v[i].hi)
+		if (lowest(&m->v[i]) < hi && lo < m->v[i].hi)
 			return false;
 	for (size_t i = 0; i < sp->nmodule; i++)
 		if (sp->module[i].code.at < hi &&
