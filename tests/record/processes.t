@@ -9,7 +9,7 @@ $ "$TESTS/record/again" perl -e 'print `date`; system("echo hi"); if (fork() == 
 > status 0, 4 lines again
 $ echo 'int main(void) { return 3; }' > a.c.in; "$TESTS/record/again" /usr/bin/sh -c 'cp a.c.in a.c; gcc -O1 -o a a.c && ./a; echo $?'
 > status 0, 1 lines again
-$ printf 'all: a b\na b:\n\tdate > $@; cat $@\n' > make.in; "$TESTS/record/again" make -s -j2 -f make.in
+$ printf 'all: a b\na b:\n\tdate > $@; cat $@\n' > make.in; "$TESTS/record/again" -s make -s -j2 -f make.in
 > status 0, 2 lines again
 # Two replays are the same, process by process, with the numbers that processes had.
 $ pugmark record -o r.pugrec -- sh -c 'echo a | cat; /bin/echo $$'  | head -n 1
