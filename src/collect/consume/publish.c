@@ -213,9 +213,11 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 		if (!number)
 			return;
 		word = RT_RECORD(number, t->source[number].record);
+		pm_acquired_from_process(b);
 		/* a consumer that looks whether there is more may look here */
 		__atomic_store_n((uint32_t *)(void *)((uint8_t *)b + off), word,
 				 __ATOMIC_RELAXED);
+		pm_released_to_process(b);
 		b->cursor += t->source[number].record;
 		if (before)
 			return;
