@@ -11,26 +11,11 @@ $ cat > v.c <<'end'
 + end
 $ gcc -o v v.c && pugmark record -o r.pugrec -- ./v 2>&1 | sed 's/process [0-9]*/process N/'
 > begin
-> pugmark: the recording ends here: process N shares memory with a child
+> pugmark: the recording ends here: process N makes a process that has all of its memory
 > 7
 $ pugmark replay -q r.pugrec
 > begin
-! pugmark: the recording ends here: the program shares memory with a child
-# Memory that a child would share.
-$ cat > m.c <<'end'
-+ #include <stdio.h>
-+ #include <sys/mman.h>
-+ #include <sys/wait.h>
-+ #include <unistd.h>
-+ int main(void) { volatile int *p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); puts("begin"); fflush(stdout); if (!fork()) { *p = 7; _exit(0); } wait(0); printf("%d\n", *p); return 0; }
-+ end
-$ gcc -o m m.c && pugmark record -o r.pugrec -- ./m 2>&1 | sed 's/process [0-9]*/process N/'
-> begin
-> pugmark: the recording ends here: process N shares memory with a child
-> 7
-$ pugmark replay -q r.pugrec
-> begin
-! pugmark: the recording ends here: the program shares memory with a child
+! pugmark: the recording ends here: the program makes a process that has all of its memory
 # Nothing is written where the program does not begin.
 $ pugmark record -o none.pugrec -- ./not-there; ls *.pugrec
 > r.pugrec

@@ -2,6 +2,7 @@
 /* recorder.c - what a recorded process logs goes into the recording */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -347,11 +348,37 @@ void record_drain_all(struct session *s)
 	}
 }
 
+/* What @p, which is in the group, does to shared memory from here on is not recorded. */
+static void stop_group(struct session *s, const struct proc *p)
+{
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct proc *q = s->proc[i];
+
+		if (q != p && q->stream && q->pid && !q->gone && !q->log.over &&
+		    session_block(s, q->log.block)->group_member)
+			record_stop(s, q, RT_END_GROUP, p->pid);
+	}
+}
+
 static void write_end(struct session *s, struct proc *p, enum rec_end why, uint64_t more)
 {
 	if (!p->log.over)
 		rec_end(s->recorder->w, p->stream - 1, why, more, p->status, p->signal);
 	p->log.over = true;
+}
+
+/* @p, which has ended, may have had the group's token. */
+static void free_group(struct session *s, const struct proc *p)
+{
+	uint64_t *const at = &s->head->group, state = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+
+	/* killed while it executed: nobody knows what it has written last */
+	if ((uint32_t)state == p->log.block && !p->execing && !p->log.over)
+		stop_group(s, p);
+	while (((uint32_t)state & ~RT_GROUP_FREE) == p->log.block)
+		if (__atomic_compare_exchange_n(at, &state, state >> 32 << 32, false,
+						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			syscall(SYS_futex, at, FUTEX_WAKE, INT32_MAX);
 }
 
 void record_over(struct session *s, struct proc *p)
@@ -363,6 +390,7 @@ void record_over(struct session *s, struct proc *p)
 	if (lost && !p->log.over)
 		pm_warn(&s->spaces.warn, "process %u executes another program: what that does is "
 			"not in the recording", p->pid);
+	free_group(s, p);
 	record_logged(s, p);
 	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED,
 		  0);
@@ -464,6 +492,8 @@ void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more)
 	write_end(s, p, e.why, e.more);
 	rec_end_text(&e, what, sizeof what);
 	pm_warn(&s->spaces.warn, "the recording ends here: process %u %s", p->pid, what);
+	if (session_block(s, p->log.block)->group_member)
+		stop_group(s, p);
 }
 
 enum pm_status record_close(struct session *s, struct pm_err *err)

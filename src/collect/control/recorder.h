@@ -55,8 +55,11 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at);
 /* The program, at @pc, does by system call @call what it has not done when it was recorded. */
 void replay_differs(struct session *s, const struct proc *p, uint32_t block, uint64_t pc,
 		    uint64_t call);
-/* Whoever is killed from now on is so because nobody wants to see the rest. */
+/* Nobody wants to see the rest: all processes are killed. */
 void replay_ends(struct session *s);
+/* To be called now and then: processes that wait for the group's token, which nobody has any more,
+ * are ended. */
+void replay_check_group(struct session *s);
 /* @p has ended: there has to be nothing more in its log. */
 void replay_over(struct session *s, const struct proc *p);
 void replay_release(struct session *s);

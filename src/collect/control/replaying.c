@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "collect/control/recorder.h"
@@ -19,6 +21,7 @@ struct replayer {
 	uint32_t root;			/* the stream of what the first process executes now */
 	bool over;			/* that has used all of its log */
 	bool ending;			/* nobody wants the rest: processes are killed */
+	double stuck;			/* since when nobody of the group goes on; 0: somebody does */
 	bool cut, damaged;		/* some log is */
 	uint8_t *buf;
 	int start;			/* a file for struct rt_start; -1: none yet */
@@ -69,6 +72,7 @@ static enum pm_status make_start(struct session *s, const struct rec_start *f,
 	*to = (struct rt_start){ .sp = f->sp, .pc = f->pc, .rax = f->rax, .rdx = f->rdx,
 				 .mask = f->mask, .ignored = f->ignored,
 				 .several = rec_nstream(y->r) > 1 || s->opts->stops,
+				 .others = rec_nstream(y->r) > 1,
 				 .echo = s->opts->echo,
 				 .controller = (uint32_t)getpid(), .memory = (uint32_t)y->memory,
 				 .nmap = (uint32_t)f->nmap, .npart = (uint32_t)f->npart };
@@ -112,6 +116,7 @@ enum pm_status replay_launch(struct session *s, struct pm_err *err)
 	if (open_files(y, err) != PM_OK || make_start(s, f, &start, err) != PM_OK)
 		return PM_ERR;
 	s->loaded = true;
+	s->head->group = 1;			/* the first one's turn */
 	p = load_recorded(s, &start, pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
 	if (!p)
 		return pm_fail_file(err, "cannot replay: %s", why);
@@ -154,6 +159,9 @@ size_t replay_more(struct session *s, struct proc *p, uint64_t *execs)
 	y->damaged |= e.damaged;
 	y->cut |= e.cut || e.why == REC_RUNNING;
 	y->over |= p->stream - 1 == y->root;
+	/* what it wrote then others would miss */
+	if ((y->cut || y->damaged) && session_block(s, p->log.block)->group_member)
+		replay_ends(s);
 	return 0;
 }
 
@@ -235,41 +243,94 @@ void replay_differs(struct session *s, const struct proc *p, uint32_t block, uin
 		snprintf(then, sizeof then, "thread %llu instead of %llu from 0x%llx on",
 			 (unsigned long long)e.a[2], (unsigned long long)e.a[0],
 			 (unsigned long long)e.a[4]);
+	else if (e.type == RT_E_GROUP)
+		snprintf(then, sizeof then, "other processes, with turn %llu from 0x%llx on",
+			 (unsigned long long)e.a[2], (unsigned long long)e.a[4]);
 	else if (e.type == RT_E_CHECK)
 		snprintf(then, sizeof then, "other registers at a safepoint at 0x%llx",
 			 (unsigned long long)e.a[4]);
 	if (e.type == RT_E_CALL && e.nr == call && e.a[2] == pc)
 		name_difference(session_block(s, block), &e, how, sizeof how);
-	if (!*y->differs)
-		snprintf(y->differs, sizeof y->differs,
-			 "the replay differs from the recording at event %llu: %s (recorded: %s)%s",
-			 (unsigned long long)b->nlogged, now, then, how);
+	if (*y->differs || y->ending)
+		return;
+	snprintf(y->differs, sizeof y->differs,
+		 "the replay differs from the recording at event %llu: %s (recorded: %s)%s",
+		 (unsigned long long)b->nlogged, now, then, how);
+	replay_ends(s);
+}
+
+static bool is_live(const struct proc *p)
+{
+	return p->pid && p->pid < PID_UNKNOWN && !p->gone;
 }
 
 void replay_ends(struct session *s)
 {
 	if (s->replayer)
 		s->replayer->ending = true;
+	for (size_t i = 0; i < s->nproc; i++)
+		if (is_live(s->proc[i]))
+			kill((pid_t)s->proc[i]->pid, SIGKILL);
+}
+
+/* ---- processes that share memory ------------------------------------------------------------- */
+#define GROUP_STUCK 2.0			/* seconds without anybody who could go on */
+
+/* It was @p's turn, which has ended. */
+static void pass_group(struct session *s, const struct rt_block *b)
+{
+	uint64_t number = b->group_number;
+
+	if (!b->group_member || !__atomic_compare_exchange_n(&s->head->group, &number, number + 1,
+							     false, __ATOMIC_SEQ_CST,
+							     __ATOMIC_SEQ_CST))
+		return;
+	syscall(SYS_futex, &s->head->group, FUTEX_WAKE, INT32_MAX);
+}
+
+void replay_check_group(struct session *s)
+{
+	struct replayer *y = s->replayer;
+	const uint64_t now = __atomic_load_n(&s->head->group, __ATOMIC_ACQUIRE);
+	bool waits = false, goes = false;
+
+	for (size_t i = 0; i < s->nproc; i++) {
+		const struct rt_block *b;
+
+		if (!is_live(s->proc[i]) || !s->proc[i]->stream)
+			continue;
+		b = session_block(s, s->proc[i]->log.block);
+		waits |= b->group_awaits && b->group_awaits != now;
+		goes |= b->group_member && (b->group_number == now || b->group_awaits == now);
+	}
+	if (!waits || goes) {
+		y->stuck = 0;
+	} else if (!y->stuck) {
+		y->stuck = pm_now();
+	} else if (pm_now() > y->stuck + GROUP_STUCK) {
+		y->cut = true;			/* who had it has no more log */
+		replay_ends(s);
+	}
 }
 
 void replay_over(struct session *s, const struct proc *p)
 {
 	struct replayer *y = s->replayer;
 	const struct rt_block *b = session_block(s, p->log.block);
+	char how[80] = "ends";
 
-	if (!y || !p->stream || y->ending || *y->differs ||
+	if (!y || !p->stream)
+		return;
+	pass_group(s, b);
+	if (y->ending || *y->differs ||
 	    (b->log_at >= b->log_end && !rec_has_more(y->r, p->stream - 1)))
 		return;
 	if (p->signal > 0)
-		snprintf(y->differs, sizeof y->differs,
-			 "the replay differs from the recording behind event %llu: process %u is "
-			 "killed by signal %d, where the recorded one went on",
-			 (unsigned long long)b->nlogged, p->recorded_pid, p->signal);
-	else
-		snprintf(y->differs, sizeof y->differs,
-			 "the replay differs from the recording behind event %llu: process %u ends, "
-			 "where the recorded one went on", (unsigned long long)b->nlogged,
-			 p->recorded_pid);
+		snprintf(how, sizeof how, "is killed by signal %d", p->signal);
+	snprintf(y->differs, sizeof y->differs,
+		 "the replay differs from the recording behind event %llu: process %u %s, where the "
+		 "recorded one went on", (unsigned long long)b->nlogged, p->recorded_pid, how);
+	replay_ends(s);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */

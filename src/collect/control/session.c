@@ -139,10 +139,10 @@ static void pass_signal(struct session *s, bool *asked, double *since)
 
 	if (sig && s->opts->pid)
 		s->detaching = true;
-	else if (sig && !s->root_done) {
-		replay_ends(s);
-		kill(s->root, s->replayer ? SIGKILL : sig);	/* what it gets is recorded */
-	}
+	else if (sig && s->replayer)
+		replay_ends(s);			/* what it gets is recorded */
+	else if (sig && !s->root_done)
+		kill(s->root, sig);
 	*asked |= sig;
 	if (!*asked || !s->kept_waiting)
 		*since = 0;
@@ -196,6 +196,8 @@ static void loop(struct session *s)
 			continue;
 		if (s->recorder)
 			record_drain_all(s);
+		if (s->replayer)
+			replay_check_group(s);
 		exec_reap(s);
 		procs_finish_ended(s);
 		if (s->spaces.released)

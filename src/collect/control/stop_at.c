@@ -486,15 +486,6 @@ static void run(struct session *s, uint32_t block)
 		release(&st, RT_STOP_GO);
 }
 
-/* Nobody wants to see the rest. */
-static void end_replay(struct session *s)
-{
-	replay_ends(s);
-	for (size_t i = 0; i < s->nproc; i++)
-		if (s->proc[i]->pid && s->proc[i]->pid < PID_UNKNOWN && !s->proc[i]->gone)
-			kill((pid_t)s->proc[i]->pid, SIGKILL);
-}
-
 void stops_run(struct session *s)
 {
 	struct stopper *k = s->stops;
@@ -504,5 +495,5 @@ void stops_run(struct session *s)
 	if (!k->over && block && s->block_proc[block])
 		run(s, block);
 	if (k->over)
-		end_replay(s);
+		replay_ends(s);
 }

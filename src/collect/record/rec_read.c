@@ -579,6 +579,10 @@ static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const st
 		return e->nr >= RT_PLACE_CALL && e->nr <= RT_PLACE_EXIT && e->size == sizeof *e &&
 		       e->a[1] < 1ull << 62 &&
 		       !e->a[1] == (e->nr != RT_PLACE_SAFEPOINT);
+	case RT_E_GROUP:
+		return e->nr <= RT_PLACE_SAFEPOINT && e->size == sizeof *e &&
+		       e->a[1] < 1ull << 62 && !e->a[1] == (e->nr != RT_PLACE_SAFEPOINT) &&
+		       e->a[2] <= UINT32_MAX;
 	case RT_E_MEMORY:
 		return e->a[2] <= RT_DATA_MAX && e->size >= sizeof *e + e->a[2] && !e->a[1] &&
 		       is_programs(e->a[0], e->a[2]);

@@ -33,8 +33,11 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 		snprintf(to, n, "gets a signal where none can be given: in code that passes no "
 			 "safepoint");
 		break;
+	case RT_END_GROUP:
+		snprintf(to, n, "shares memory with process %u, of which no more is recorded", more);
+		break;
 	case RT_END_SHARED:
-		snprintf(to, n, "shares memory with a child");
+		snprintf(to, n, "makes a process that has all of its memory");
 		break;
 	case RT_END_INT80:
 		snprintf(to, n, "makes a 32-bit system call from 64-bit code (int $0x80)");

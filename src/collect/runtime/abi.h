@@ -287,6 +287,7 @@ enum rt_log_end {
 				 * passes no safepoint */
 	RT_END_SHARED,		/* memory is shared with other processes */
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
+	RT_END_GROUP,		/* it shares memory with process a[1], whose recording has ended */
 	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
 };
 
@@ -447,6 +448,9 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stop_next;
 	uint32_t stop_signal;		/* at the stop: 1 if a signal has just been given, */
 	uint64_t stop_from;		/* ... to a program that stood there */
+	/* Of log_home, see runtime/group.c: 1: the process shares memory; when it had the group's
+	 * token last; replayed: which it waits for, 0: for none. */
+	uint32_t group_member, group_number, group_awaits;
 	uint32_t not_copied;		/* replayed, of log_home: 1: some of its memory is not what
 					 * fork() copies */
 };
@@ -476,6 +480,10 @@ enum rt_event_type {
 			 * a: its rt_block.thread_id, its clock or 0, the other one's thread_id,
 			 * check of its registers, its pc */
 	RT_E_CHECK,	/* a safepoint; a: 0, the clock, 0, check of the registers, pc */
+	RT_E_GROUP,	/* processes that share memory have had their token, and now this one has;
+			 * enum rt_log_place `nr`: where it stands, RT_PLACE_NONE: it begins; a:
+			 * 0, the clock at a safepoint or 0, the token's number, check of the
+			 * registers or 0, pc. Number 0: from here on others may have it */
 	RT_E_GONE,	/* a page of a file that is mapped, but has become shorter; a: its address,
 			 * 0. From the event before on, who uses it gets SIGBUS */
 	RT_E_MEMORY,	/* a[0] address, 0, a[2] length; the bytes follow, which are there from the
@@ -523,6 +531,11 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t check;			/* recorded: RQ_CHECK around calls */
 	uint64_t checks;		/* recorded: an RT_E_CHECK after so many safepoints; 0:
 					 * none */
+	/* Of processes that share memory, see runtime/group.c: who has the token, whose lower half
+	 * is a futex, and how many wait for it. */
+#define RT_GROUP_FREE 0x80000000u
+	uint64_t group;
+	uint32_t group_waiting;
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------
@@ -624,7 +637,8 @@ struct rt_start {
 	uint32_t memory;		/* its descriptor of a file with contents of pages */
 	uint32_t echo;			/* 1: what it writes to standard output and error is
 					 * wanted */
-	uint32_t several;		/* 1: there are more processes */
+	uint32_t several;		/* 1: there may be more processes: */
+	uint32_t others;		/* ... of the recording */
 	uint32_t nmap, npart;
 	struct rt_start_map {
 		uint64_t lo, hi, off;

@@ -103,7 +103,11 @@ static void replay_mmap(struct rt_block *b, u64 r, u64 file)
 		arg[4] = (word)rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
 		arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE;
 	} else if (!(ARG3 & MAP_ANONYMOUS)) {	/* shared: the log has what is there */
-		arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE | MAP_ANONYMOUS;
+		arg[3] |= MAP_ANONYMOUS;
+		if (rt_replay_has_others())
+			rt_log_of(b)->not_copied = 1;
+		else
+			arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE;
 		arg[5] = 0;
 	}
 	rt_do_mmap(b, arg);
@@ -376,6 +380,27 @@ static void switch_threads(struct rt_block *b, const struct rt_event *e, u64 che
 	rt_token_give(b, to);
 }
 
+static int is_group(const struct rt_event *e, const struct rt_block *b, enum rt_log_place place)
+{
+	return e && e->type == RT_E_GROUP && e->nr == place &&
+	       e->a[1] == (place == RT_PLACE_SAFEPOINT ? rt_clock(b) : 0);
+}
+
+void rt_replay_group(struct rt_block *b, enum rt_log_place place, u64 check)
+{
+	const struct rt_event *e;
+
+	while (is_group(e = rt_next_event(b), b, place)) {
+		const u32 number = (u32)e->a[2];
+
+		if (e->a[3] != check || e->a[4] != b->ctx.pc)
+			rt_replay_differs(b, b->ctx.pc);
+		used(b, e);
+		if (number)
+			rt_group_await(b, number);
+	}
+}
+
 int rt_replay_is_due(struct rt_block *b)
 {
 	const struct rt_event *e = rt_next_event(b);
@@ -392,6 +417,12 @@ void rt_replay_safepoint(struct rt_block *b)
 	b->syscall = RT_AT_SAFEPOINT;
 	if (is_switch(e, b, RT_PLACE_SAFEPOINT) && e->a[1] == rt_clock(b)) {
 		switch_threads(b, e, check);
+		rt_replay_group(b, RT_PLACE_SAFEPOINT, check);
+		go_on(b);
+		return;
+	}
+	if (is_group(e, b, RT_PLACE_SAFEPOINT)) {
+		rt_replay_group(b, RT_PLACE_SAFEPOINT, check);
 		go_on(b);
 		return;
 	}
@@ -426,8 +457,11 @@ static void switch_in_call(struct rt_block *b, u64 check)
 {
 	struct rt_event *e;
 
-	while (is_switch(e = rt_next_event(b), b, RT_PLACE_CALL))
+	rt_replay_group(b, RT_PLACE_CALL, check);
+	while (is_switch(e = rt_next_event(b), b, RT_PLACE_CALL)) {
 		switch_threads(b, e, check);
+		rt_replay_group(b, RT_PLACE_CALL, check);
+	}
 }
 
 /* The call made a process, with stream @stream - 1, or a thread, whose number was @r. */

@@ -150,7 +150,7 @@ void rt_child(struct rt_block *b)
 		rt_resume_native(b);
 	rt_apart |= b->apart;
 	if (b->origin == BLK_FORKED)
-		rt_token_begin(b);
+		rt_token_forked(b);
 	else if (b->logged)
 		rt_token_first(b);
 	if (b->tid_at)

@@ -41,10 +41,27 @@ void rt_replay_safepoint(struct rt_block *b);
 struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is no more */
 /* Recorded: the token has come to @b; a: as RT_E_SWITCH has it. */
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
+/* ... the group's. */
+void rt_log_group(struct rt_block *b, u32 place, const u64 a[6]);
+/* group.c. Recorded: is @b's process in the group? Its token is @b's when that has come back; 1:
+ * another process has had it. It gives the token up; perhaps. Do others wait? Then it gives it up
+ * until one of them has had it. It takes part no more. */
+int rt_group_member(const struct rt_block *b);
+int rt_group_take(struct rt_block *b);
+void rt_group_give(const struct rt_block *b);
+void rt_group_perhaps(const struct rt_block *b);
+int rt_group_wanted(void);
+void rt_group_pass(struct rt_block *b);
+void rt_group_leave(struct rt_block *b);
+/* Replayed: it gives the token up, if it has it, and waits until its number is @number. */
+void rt_group_await(struct rt_block *b, u32 number);
+/* Replayed: @b stands at @place, and others of its group have their turns, if the log says so. */
+void rt_replay_group(struct rt_block *b, enum rt_log_place place, u64 check);
 /* Does the log have something for where @b stands, a safepoint? */
 int rt_replay_is_due(struct rt_block *b);
 int rt_stop_is_here(const struct rt_block *b);	/* does it stop where it stands? */
 u64 rt_replay_heir(struct rt_block *b);		/* the thread that has the token when @b ends */
+int rt_replay_has_others(void);		/* are there, or will there be, more processes? */
 void rt_replay_stack_limit(struct rt_block *b, u64 size);	/* replay_start.c */
 /* RT_E_GONE, RT_E_MEMORY; replay_start.c */
 void rt_replay_gone(const struct rt_event *e);

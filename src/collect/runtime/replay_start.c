@@ -12,7 +12,7 @@
 #define END 0x7ffffffff000ull		/* of the program's addresses */
 
 extern word rt_boot_rsp, rt_boot_regs[2];
-static u32 several, echo;		/* of the first program's struct rt_start */
+static u32 several, others, echo;		/* of the first program's struct rt_start */
 static u64 stack_lo, stack_hi;
 
 __attribute__((noreturn)) static void fail(void)
@@ -94,8 +94,14 @@ static u64 load(u64 *brk, u64 from, u64 to)
 	*brk = START->brk;
 	echo = START->echo;
 	several = START->several;
+	others = START->others;
 	rt_sys(NR_munmap, RT_LOAD, behind - RT_LOAD);
 	return pc;
+}
+
+int rt_replay_has_others(void)
+{
+	return others;
 }
 
 u64 rt_replay_load(u64 *brk)
@@ -168,6 +174,7 @@ void rt_replay_exec(struct rt_block *b)
 	long fd, r;
 
 	rt_token_alone(b);
+	rt_group_leave(b);
 	if (!rt_ask(b, RQ_LOG_EXEC, 0, 0, 0, 0) || !b->mail.r[0])
 		return;
 	next = rt_block_map((u32)b->mail.r[0]);

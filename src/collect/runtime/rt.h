@@ -325,8 +325,11 @@ void rt_token_alone(struct rt_block *b);
 /* @b ends: who has the token then; 0: nobody needs one. That gets it, and @b takes part no more. */
 u64 rt_token_heir(struct rt_block *b);
 void rt_token_leave(struct rt_block *b, u64 heir);
-/* A thread that is new, @b, has the token. */
+/* A thread that is new, @b, has the token; so has a process. Recorded: the process is about to make
+ * one with which it shares memory. */
 void rt_token_first(struct rt_block *b);
+void rt_token_forked(struct rt_block *b);
+void rt_token_group(struct rt_block *b);
 /* The next program of a process begins, in place of the old one. */
 void rt_replay_exec(struct rt_block *b);
 int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
@@ -380,6 +383,7 @@ static inline void rt_token_over(void) { }
 static inline u64 rt_token_heir(struct rt_block *b) { return 0; }
 static inline void rt_token_leave(struct rt_block *b, u64 heir) { }
 static inline void rt_token_first(struct rt_block *b) { }
+static inline void rt_token_forked(struct rt_block *b) { }
 static inline void rt_replay_exec(struct rt_block *b) { }
 static inline int rt_replay_drops(struct rt_block *b) { return 0; }
 static inline int rt_logged_insn(struct rt_block *b, u64 pc) { return 0; }

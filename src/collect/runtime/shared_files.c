@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* shared_files.c - a recorded program maps files so that what is written there is shared
  *
- * A replay has private memory in place of such a mapping. So the log says what the mapping begins
- * with, and what calls have written to the file since. What the program itself writes by one
- * mapping it does not see in another: the controller says before whether there is another one. */
+ * A replay has memory in place of such a mapping, which children of the process share. So the log
+ * says what the mapping begins with, and what calls have written to the file since. What is written
+ * by one mapping is not seen in another: the controller says before whether there is another one. */
 #include "log.h"
 
 #define MOST 16

@@ -39,6 +39,10 @@ static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at
 	c->log_brk = b->logged ? rt_log_brk(b) : 0;
 	c->log_tid = b->log_tid;
 	c->log_home = (word)c;
+	/* one that its parent waits for would wait for its parent; it executes another program */
+	c->group_member = b->logged && !(flags & CLONE_VFORK) &&
+			  ((struct rt_block *)PTR(b->log_home))->group_member;
+	c->group_number = c->group_awaits = 0;
 	c->robust = 0;
 	c->clear_tid = flags & CLONE_CHILD_CLEARTID ? tid_at : 0;
 	c->tid_at = flags & CLONE_CHILD_SETTID && (thread || rt_replays(b)) ? tid_at : 0;

@@ -163,6 +163,7 @@ static void end_log(struct rt_block *b, u32 why, u64 more)
 {
 	b->logged = RT_LOG_OVER;
 	rt_ask(b, RQ_LOG_END, why, more, 0, 0);
+	rt_group_leave(b);
 	rt_token_over();
 }
 
@@ -174,6 +175,7 @@ static struct rt_event *room(struct rt_block *b, u32 n)
 
 	if (l->log_at + n > RT_LOG_SIZE && !rt_ask(b, RQ_LOG, 0, 0, 0, 0)) {
 		b->logged = RT_LOG_OVER;
+		rt_group_leave(b);
 		rt_token_over();
 		return 0;
 	}
@@ -197,6 +199,11 @@ static void put_event(struct rt_block *b, u32 type, u32 nr, const u64 a[6])
 	*e = (struct rt_event){ .size = sizeof *e, .type = (uint16_t)type, .nr = (uint16_t)nr };
 	rt_memcpy(e->a, a, sizeof e->a);
 	commit(b, e);
+}
+
+void rt_log_group(struct rt_block *b, u32 place, const u64 a[6])
+{
+	put_event(b, RT_E_GROUP, place, a);
 }
 
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6])
@@ -356,7 +363,7 @@ void rt_record_safepoint(struct rt_block *b)
 							    rt_registers_check(b), b->ctx.pc });
 }
 
-static u32 shares;			/* there is memory that children would share */
+static u32 shares;			/* there is memory that children share */
 
 static int known_file(struct rt_block *b)
 {
@@ -389,13 +396,16 @@ int rt_makes_thread(const struct rt_block *b)
 	return (clone_flags(b) & (CLONE_VM | CLONE_THREAD)) == (CLONE_VM | CLONE_THREAD);
 }
 
-/* ... a process that has its parent's memory, or some of it? One that its parent waits for is about
- * to execute another program, and leaves it alone. */
-static int shares_memory(const struct rt_block *b)
+/* The call makes a process that has its parent's memory, or some of it. One that its parent waits
+ * for is about to execute another program, and leaves it alone. */
+static void note_sharing(struct rt_block *b)
 {
 	const u64 flags = clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD);
 
-	return flags == CLONE_VM || (shares && !flags && b->syscall != NR_vfork);
+	if (flags == CLONE_VM)
+		end_log(b, RT_END_SHARED, 0);
+	else if (shares && !flags && b->syscall != NR_vfork)
+		rt_token_group(b);
 }
 
 /* What is known of @c before it is made says that what it does cannot be recorded. */
@@ -409,8 +419,7 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 		end_log(b, RT_END_CALL, b->syscall);
 		return 1;
 	case HOW_FORKS:
-		if (shares_memory(b))
-			end_log(b, RT_END_SHARED, 0);
+		note_sharing(b);
 		break;
 	case HOW_SUB:
 		if (rt_sub_call(b, &at, &real) < 0)

@@ -238,6 +238,12 @@ static u64 random_quantum(struct rt_block *b)
 	return 1 + (n >> 16) % b->token_quantum;
 }
 
+/* Does somebody else perhaps wait for @b to stop executing? */
+static int takes_turns(const struct rt_block *b)
+{
+	return rt_token_shared() || rt_group_member(b);
+}
+
 u64 rt_token_quantum(struct rt_block *b)
 {
 	const u64 checks = RT_SESSION->checks ? RT_SESSION->checks : NEVER;
@@ -245,7 +251,7 @@ u64 rt_token_quantum(struct rt_block *b)
 
 	if (!rt_records(b))
 		return NEVER;
-	if (rt_token_shared())
+	if (takes_turns(b))
 		n = g.random ? random_quantum(b) : b->token_quantum;
 	return n < checks ? n : checks;
 }
@@ -256,6 +262,22 @@ static void stands(const struct rt_block *b, enum rt_log_place place, u64 check)
 	g.clock = place == RT_PLACE_SAFEPOINT ? rt_clock(b) : 0;
 	g.pc = b->ctx.pc;
 	g.check = check;
+}
+
+static void log_group(struct rt_block *b, enum rt_log_place place, u64 check, u32 number)
+{
+	rt_log_group(b, place, (const u64[6]){
+		0, place == RT_PLACE_SAFEPOINT ? rt_clock(b) : 0, number, check, b->ctx.pc });
+}
+
+/* @b has its process's token, and has to have its group's. */
+static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
+{
+	if (!rt_group_member(b) || !rt_group_take(b))
+		return;
+	log_group(b, place, check, rt_log_of(b)->group_number);
+	g.slice_ends = now() + SLICE;
+	rt_clock_slice(b);
 }
 
 /* @b has the token. */
@@ -269,7 +291,8 @@ static void begin_slice(struct rt_block *b)
 	rt_clock_slice(b);
 }
 
-void rt_token_back(struct rt_block *b)
+/* @b, which stands at @place, executes again. */
+static void go_on(struct rt_block *b, enum rt_log_place place, u64 check)
 {
 	int has = 1;
 
@@ -291,9 +314,16 @@ void rt_token_back(struct rt_block *b)
 	if (g.over) {
 		b->logged = RT_LOG_OVER;
 		rt_clock_slice(b);
-	} else if (g.had != b->thread_id || !has) {
-		begin_slice(b);
+	} else {
+		if (g.had != b->thread_id || !has)
+			begin_slice(b);
+		take_group(b, place, check);
 	}
+}
+
+void rt_token_back(struct rt_block *b)
+{
+	go_on(b, RT_PLACE_CALL, b->call_check);
 }
 
 /* Would a call on descriptor @fd find it ready for @what? Then it does not wait. */
@@ -355,12 +385,14 @@ void rt_token_call(struct rt_block *b)
 	struct rt_block *to = 0;
 	enum waits how;
 
-	if (b->token_free || !rt_token_shared() || !rt_records(b))
+	if (b->token_free || !takes_turns(b) || !rt_records(b))
 		return;
 	how = call_waits(b);
 	if (how == KEEPS)
 		return;
 	stands(b, RT_PLACE_CALL, b->call_check);
+	if (rt_group_member(b))
+		log_group(b, RT_PLACE_CALL, b->call_check, 0);
 	b->token_free = 1;
 	lock();
 	if (how == WAITS)
@@ -370,6 +402,8 @@ void rt_token_call(struct rt_block *b)
 	unlock();
 	if (to)
 		wake(to, RT_TURN_OWN);
+	else if (rt_group_member(b))
+		(how == WAITS ? rt_group_give : rt_group_perhaps)(b);
 }
 
 /* Is the slice over? Otherwise the next part of it begins. */
@@ -389,12 +423,14 @@ static int slice_is_over(struct rt_block *b)
 int rt_token_safepoint(struct rt_block *b)
 {
 	struct rt_block *to = 0;
+	u64 check;
 
-	if (!rt_token_shared() || !slice_is_over(b))
+	if (!takes_turns(b) || !slice_is_over(b))
 		return 0;
 	if (g.random && chance() % 4 == 0)
 		b->priority = chance();
-	stands(b, RT_PLACE_SAFEPOINT, rt_registers_check(b));
+	check = rt_registers_check(b);
+	stands(b, RT_PLACE_SAFEPOINT, check);
 	lock();
 	to = next_one();
 	if (to && (!g.random || to->priority > b->priority)) {
@@ -407,15 +443,22 @@ int rt_token_safepoint(struct rt_block *b)
 	unlock();
 	if (!to) {
 		g.slice_ends = now() + SLICE;
-		return 0;
+		if (!rt_group_member(b) || !rt_group_wanted())
+			return 0;
+		log_group(b, RT_PLACE_SAFEPOINT, check, 0);
+		rt_group_pass(b);
+		take_group(b, RT_PLACE_SAFEPOINT, check);
+		return 1;
 	}
 	wake(to, RT_TURN_OWN);
 	wait_in_queue(b);
 	b->token_free = 0;
-	if (g.over)
+	if (g.over) {
 		b->logged = RT_LOG_OVER;
-	else
+	} else {
 		begin_slice(b);
+		take_group(b, RT_PLACE_SAFEPOINT, check);
+	}
 	return 1;
 }
 
@@ -494,7 +537,28 @@ void rt_token_first(struct rt_block *b)
 	if (rt_replays(b))
 		rt_token_await(b);
 	else
-		rt_token_back(b);
+		go_on(b, RT_PLACE_NONE, 0);
+	if (rt_replays(b))
+		rt_replay_group(b, RT_PLACE_NONE, 0);
+}
+
+void rt_token_forked(struct rt_block *b)
+{
+	rt_token_begin(b);
+	if (rt_replays(b))
+		rt_replay_group(b, RT_PLACE_NONE, 0);
+	else
+		take_group(b, RT_PLACE_NONE, 0);
+}
+
+void rt_token_group(struct rt_block *b)
+{
+	struct rt_block *l = rt_log_of(b);
+
+	if (l->group_member)
+		return;
+	l->group_member = 1;
+	take_group(b, RT_PLACE_CALL, b->call_check);
 }
 
 /* ---- a thread ends --------------------------------------------------------------------------- */
@@ -511,8 +575,11 @@ void rt_token_leave(struct rt_block *b, u64 heir)
 {
 	struct rt_block *to = 0;
 
-	if (!heir)
+	if (!heir) {
+		if (b->logged)
+			rt_group_leave(b);
 		return;
+	}
 	lock();
 	remove(b);
 	if (!rt_replays(b)) {
@@ -524,4 +591,6 @@ void rt_token_leave(struct rt_block *b, u64 heir)
 		pass_token(b, heir);
 	else if (to)
 		wake(to, RT_TURN_OWN);
+	else if (rt_group_member(b))
+		rt_group_give(b);
 }

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* group.c - recorded or replayed processes that share memory take turns
+ *
+ * They are a group: who has forked while it had memory to share, and its descendants until they
+ * execute another program. There is one group in a session. As threads need the token of their
+ * process to execute (token.c), a process needs the group's. It gives it up with the token of its
+ * threads, where that has no taker: in a call that waits; and at a safepoint when its slice of time
+ * is over. In a call that perhaps waits others may take it.
+ *
+ * Recorded: each time that another process gets it than the one before, a number grows by one. A
+ * process logs where it gives the token up, perhaps, so that the replay comes to there should the
+ * process be killed meanwhile; and the number when that is a new one. Who is killed while it has
+ * the token may have written anything since its last event: the recording of the group ends.
+ * Replayed: where the log has a number the process gives the token up, which makes the number grow,
+ * and waits until that is the one that the log has.
+ *
+ * rt_session.group: the number, shifted by 32; RT_GROUP_FREE: its holder is in a call that perhaps
+ * waits; the number of the block that has the holder's log, 0: nobody has the token. The controller
+ * sets that to 0 when the holder has died. Replayed: the number alone. */
+#include "log.h"
+
+#define POLL 1000000ull			/* ns: how often who waits looks for a call that waits */
+
+static u64 read_state(void)
+{
+	return __atomic_load_n(&RT_SESSION->group, __ATOMIC_ACQUIRE);
+}
+
+static int change(u64 from, u32 number, u32 low)
+{
+	return __atomic_compare_exchange_n(&RT_SESSION->group, &from, (u64)number << 32 | low, 0,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void wake_all(void)
+{
+	if (__atomic_load_n(&RT_SESSION->group_waiting, __ATOMIC_SEQ_CST))
+		rt_sys(NR_futex, &RT_SESSION->group, 1 /* WAKE */, 1 << 30);
+}
+
+/* Until the lower half of the state is not @low any more, or for @ns. */
+static void wait_while(u32 low, u64 ns)
+{
+	const word timeout[2] = { 0, (word)ns };
+
+	__atomic_fetch_add(&RT_SESSION->group_waiting, 1, __ATOMIC_SEQ_CST);
+	rt_sys(NR_futex, &RT_SESSION->group, 0 /* WAIT */, low, timeout);
+	__atomic_fetch_sub(&RT_SESSION->group_waiting, 1, __ATOMIC_SEQ_CST);
+}
+
+static u32 own(const struct rt_block *l)
+{
+	return (u32)(((word)l - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+}
+
+/* ---- recorded -------------------------------------------------------------------------------- */
+int rt_group_member(const struct rt_block *b)
+{
+	return rt_log_of(b)->group_member && rt_records(b);
+}
+
+/* 1: it is @l's now, and has been another one's; 0: that's; -1: it is somebody's. */
+static int try_to_take(struct rt_block *l)
+{
+	const u64 state = read_state();
+	const u32 low = (u32)state, number = (u32)(state >> 32);
+	const int was_last = number && number == l->group_number;
+
+	if ((low & ~RT_GROUP_FREE) == own(l) && was_last)
+		return low == own(l) || change(state, number, own(l)) ? 0 : -1;
+	if (low && !(low & RT_GROUP_FREE))
+		return -1;
+	if (!low && was_last)
+		return change(state, number, own(l)) ? 0 : -1;
+	if (!change(state, number + 1, own(l)))
+		return -1;
+	l->group_number = number + 1;
+	return 1;
+}
+
+int rt_group_take(struct rt_block *b)
+{
+	struct rt_block *l = rt_log_of(b);
+	struct rt_wait w = { 0, 0 };
+	int r;
+
+	for (u32 n = 1; (r = try_to_take(l)) < 0; n++) {
+		wait_while((u32)read_state(), POLL);
+		if (n % 200 == 0 && rt_controller_gone(&w)) {
+			l->group_member = 0;
+			return 0;
+		}
+	}
+	return r;
+}
+
+void rt_group_give(const struct rt_block *b)
+{
+	const struct rt_block *l = rt_log_of(b);
+	u64 state;
+
+	do {
+		state = read_state();
+		if (((u32)state & ~RT_GROUP_FREE) != own(l) || state >> 32 != l->group_number)
+			return;
+	} while (!change(state, l->group_number, 0));
+	wake_all();
+}
+
+void rt_group_perhaps(const struct rt_block *b)
+{
+	const struct rt_block *l = rt_log_of(b);
+
+	change((u64)l->group_number << 32 | own(l), l->group_number, own(l) | RT_GROUP_FREE);
+}
+
+int rt_group_wanted(void)
+{
+	return __atomic_load_n(&RT_SESSION->group_waiting, __ATOMIC_RELAXED) != 0;
+}
+
+void rt_group_pass(struct rt_block *b)
+{
+	const u32 number = rt_log_of(b)->group_number;
+
+	rt_group_give(b);
+	/* one of those who wait takes it, unless they are gone by now */
+	for (u32 n = 0; n < 20 && read_state() == (u64)number << 32; n++)
+		wait_while(0, POLL / 10);
+}
+
+/* Replayed: the next one is another process's. */
+static void end_turn(const struct rt_block *l)
+{
+	if (!l->group_member || read_state() != l->group_number)
+		return;
+	__atomic_store_n(&RT_SESSION->group, l->group_number + 1, __ATOMIC_SEQ_CST);
+	wake_all();
+}
+
+void rt_group_leave(struct rt_block *b)
+{
+	struct rt_block *l = rt_log_of(b);
+
+	if (!l->group_member)
+		return;
+	if (rt_replays(b))
+		end_turn(l);
+	else
+		rt_group_give(b);
+	l->group_member = 0;
+}
+
+/* ---- replayed -------------------------------------------------------------------------------- */
+void rt_group_await(struct rt_block *b, u32 number)
+{
+	struct rt_block *l = rt_log_of(b);
+	struct rt_wait w = { 0, 0 };
+	u64 now;
+
+	end_turn(l);
+	l->group_member = 1;
+	l->group_number = 0;
+	l->group_awaits = number;
+	for (u32 n = 1; (now = read_state()) != number; n++) {
+		wait_while((u32)now, 50 * POLL);
+		if (n % 4 == 0 && rt_controller_gone(&w))
+			rt_sys(NR_exit_group, 125);
+	}
+	l->group_awaits = 0;
+	l->group_number = number;
+}
