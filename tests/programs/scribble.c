@@ -27,7 +27,7 @@
 #define BUFFER(n) ((char *)BLOCK(1) + RT_TRACE + (n) * RT_CHUNK_STRIDE)
 #define OTHERS 8u			/* thread blocks */
 
-#define ENOUGH 1000000u			/* words that each thread has written before the first ends */
+#define ENOUGH 1000000u			/* words of each thread before the first one ends */
 
 static uint64_t state;
 static unsigned words[2];

@@ -71,7 +71,7 @@ $ cat > kill-one <<'end'
 + 	sleep 0.01
 + done
 + sleep 0.1
-+ kill -9 $victim
++ if [ $1 = replay ]; then kill $!; else kill -9 $victim; fi
 + wait $!
 + echo $?
 + sed -E 's/event [0-9]+: process [0-9]+/event N: process P/' err
@@ -82,5 +82,5 @@ $ sh kill-one child; sh kill-one root
 > 1
 > pugmark: k.pugrec: the replay differs from the recording behind event N: process P is killed by signal 9, where the recorded one went on
 # Who interrupts a replay knows why it ended.
-$ timeout -s INT --preserve-status 0.3 pugmark replay -q k.pugrec; echo $?
+$ sh kill-one replay 2>/dev/null
 > 137

@@ -93,6 +93,25 @@ static void free_and_in_reach(void **state)
 	assert_true(found > ROUNDS / 2);
 }
 
+/* A stack may grow: what lies near the highest library may not be below it. */
+static void not_where_a_stack_grows(void **state)
+{
+	const uint64_t hi = TEXT + 64 * MIB, stack = hi + 300 * MIB;
+	struct mapping v[] = { { .lo = 0x10000, .hi = hi },
+			       { .lo = stack - MIB, .hi = stack, .path = "[stack]" },
+			       { .lo = stack, .hi = stack + 8192 * MIB } };
+	struct maps maps = { .v = v, .n = NR(v) };
+	struct space sp = { 0 };
+	uint64_t at;
+
+	(void)state;
+	at = choose_place(&sp, &maps, TEXT, hi, 150 * MIB, 0);
+	assert_true(at && at + 150 * MIB <= stack - 128 * MIB);
+	assert_int_equal(choose_place(&sp, &maps, TEXT, hi, 200 * MIB, 0), 0);
+	v[1].path = "";
+	assert_true(choose_place(&sp, &maps, TEXT, hi, 200 * MIB, 0));
+}
+
 /* Free is only what lies 1,500 MiB below: no displacement reaches from there to the end. */
 static void not_where_shadows_overflow(void **state)
 {
@@ -154,6 +173,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(free_and_in_reach),
 		cmocka_unit_test(not_where_shadows_overflow),
+		cmocka_unit_test(not_where_a_stack_grows),
 		cmocka_unit_test(none_if_too_large),
 		cmocka_unit_test(same_distance_for_a_file),
 	};

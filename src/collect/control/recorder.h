@@ -42,7 +42,7 @@ void record_shared(const struct proc *p, const char *link, uint64_t off, uint64_
 void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more);
 enum pm_status record_close(struct session *s, struct pm_err *err);
 
-/* ---- replaying.c ---------------------------------------------------------------------------- */
+/* ---- replay_begin.c, replay_log.c ------------------------------------------------------------ */
 enum pm_status replay_launch(struct session *s, struct pm_err *err);
 /* More of the log of @p: bytes. *execs: behind them another program is executed. */
 size_t replay_more(struct session *s, struct proc *p, uint64_t *execs);

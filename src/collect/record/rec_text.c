@@ -34,7 +34,8 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 			 "safepoint");
 		break;
 	case RT_END_GROUP:
-		snprintf(to, n, "shares memory with process %u, of which no more is recorded", more);
+		snprintf(to, n, "shares memory with process %u, of which no more is recorded",
+			 more);
 		break;
 	case RT_END_SHARED:
 		snprintf(to, n, "makes a process that has all of its memory");

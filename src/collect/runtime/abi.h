@@ -448,8 +448,8 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stop_next;
 	uint32_t stop_signal;		/* at the stop: 1 if a signal has just been given, */
 	uint64_t stop_from;		/* ... to a program that stood there */
-	/* Of log_home, see runtime/group.c: 1: the process shares memory; when it had the group's
-	 * token last; replayed: which it waits for, 0: for none. */
+	/* Of log_home, see runtime/group_token.c: 1: the process shares memory; when it had the
+	 * group's token last; replayed: which it waits for, 0: for none. */
 	uint32_t group_member, group_number, group_awaits;
 	uint32_t not_copied;		/* replayed, of log_home: 1: some of its memory is not what
 					 * fork() copies */
@@ -531,8 +531,8 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t check;			/* recorded: RQ_CHECK around calls */
 	uint64_t checks;		/* recorded: an RT_E_CHECK after so many safepoints; 0:
 					 * none */
-	/* Of processes that share memory, see runtime/group.c: who has the token, whose lower half
-	 * is a futex, and how many wait for it. */
+	/* Of processes that share memory, see runtime/group_token.c: who has the token, a futex in
+	 * its lower half, and how many wait for it. */
 #define RT_GROUP_FREE 0x80000000u
 	uint64_t group;
 	uint32_t group_waiting;

@@ -43,9 +43,9 @@ struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is 
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 /* ... the group's. */
 void rt_log_group(struct rt_block *b, u32 place, const u64 a[6]);
-/* group.c. Recorded: is @b's process in the group? Its token is @b's when that has come back; 1:
- * another process has had it. It gives the token up; perhaps. Do others wait? Then it gives it up
- * until one of them has had it. It takes part no more. */
+/* group_token.c. Recorded: is @b's process in the group? Its token is @b's when that has come back;
+ * 1: another process has had it. It gives the token up; perhaps. Do others wait? Then it gives it
+ * up until one of them has had it. It takes part no more. */
 int rt_group_member(const struct rt_block *b);
 int rt_group_take(struct rt_block *b);
 void rt_group_give(const struct rt_block *b);

@@ -2,8 +2,9 @@
 /* shared_files.c - a recorded program maps files so that what is written there is shared
  *
  * A replay has memory in place of such a mapping, which children of the process share. So the log
- * says what the mapping begins with, and what calls have written to the file since. What is written
- * by one mapping is not seen in another: the controller says before whether there is another one. */
+ * says what the mapping begins with, and what calls have written to the file since. What is
+ * written by one mapping is not seen in another: the controller says before whether there is
+ * another one. */
 #include "log.h"
 
 #define MOST 16

@@ -356,6 +356,8 @@ static enum waits call_waits(struct rt_block *b)
 	if (c->how != HOW_PLAIN && c->how != HOW_SUB)
 		return KEEPS;
 	switch (b->syscall) {
+	case NR_kill: case NR_tgkill: case NR_rt_sigqueueinfo: case NR_rt_tgsigqueueinfo:
+		return KEEPS;			/* who is killed does not execute then */
 	case NR_futex:
 		return futex_waits((u32)ARG1);
 	case NR_read: case NR_readv: case NR_recvfrom: case NR_recvmsg:

@@ -17,7 +17,7 @@ struct taken {
 
 static uint64_t lowest(const struct mapping *x)
 {
-	const bool grows = !strcmp(x->path, "[stack]") && x->hi > STACK_ROOM;
+	const bool grows = x->path && !strcmp(x->path, "[stack]") && x->hi > STACK_ROOM;
 	const uint64_t lo = grows ? x->hi - STACK_ROOM : x->lo;
 
 	return lo < x->lo ? lo : x->lo;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replaying.c - a recording runs again: its program begins as it began, and gets what was logged */
+/* replay_log.c - a recording runs again: its programs get what was logged; another is noticed */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,121 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "collect/control/recorder.h"
-#include "collect/record/recording.h"
-
-struct replayer {
-	struct rec_reader *r;
-	int *fd;			/* of the recording's files */
-	uint32_t nfd;
-	int memory;			/* what pages held, so many bytes */
-	uint64_t pages;
-	uint32_t root;			/* the stream of what the first process executes now */
-	bool over;			/* that has used all of its log */
-	bool ending;			/* nobody wants the rest: processes are killed */
-	double stuck;			/* since when nobody of the group goes on; 0: somebody does */
-	bool cut, damaged;		/* some log is */
-	uint8_t *buf;
-	int start;			/* a file for struct rt_start; -1: none yet */
-	uint64_t starts;		/* its bytes */
-	char differs[300];		/* how it is another run; "": it is not */
-};
-
-/* ---- the beginning --------------------------------------------------------------------------- */
-static enum pm_status open_files(struct replayer *y, struct pm_err *err)
-{
-	y->nfd = rec_nfile(y->r);
-	y->fd = pm_alloc((y->nfd + 1) * sizeof *y->fd);
-	for (uint32_t i = 0; i < y->nfd; i++)
-		y->fd[i] = -1;
-	for (uint32_t i = 0; i < y->nfd; i++) {
-		if (!rec_file_of(y->r, i))
-			continue;
-		y->fd[i] = rec_file_open(y->r, i, err);
-		if (y->fd[i] < 0)
-			return PM_ERR;
-	}
-	return PM_OK;
-}
-
-#define GUARD_GAP (256u * 4096)		/* that Linux keeps between a stack and what is below it */
-
-/* Map @i is the stack, which could grow as far as the recorded limit says. The kernel would let it
- * grow as far as the limit of who replays does: so it is mapped whole. */
-static uint64_t lowest_of_stack(const struct rec_start *f, size_t i)
-{
-	const struct rec_map *m = &f->map[i];
-	const uint64_t most = f->stack_limit < RT_STACK_MOST ? f->stack_limit / 4096 * 4096 :
-							       RT_STACK_MOST;
-	const uint64_t lo = m->hi > most ? m->hi - most : 0;
-	const uint64_t least = i ? f->map[i - 1].hi + GUARD_GAP : GUARD_GAP;
-	const uint64_t free = lo > least ? lo : least;
-
-	return free < m->lo ? free : m->lo;
-}
-
-static enum pm_status make_start(struct session *s, const struct rec_start *f,
-				 struct rt_start *to, struct pm_err *err)
-{
-	struct replayer *y = s->replayer;
-	uint64_t off = y->pages;
-	size_t k = 0;
-
-	*to = (struct rt_start){ .sp = f->sp, .pc = f->pc, .rax = f->rax, .rdx = f->rdx,
-				 .mask = f->mask, .ignored = f->ignored,
-				 .several = rec_nstream(y->r) > 1 || s->opts->stops,
-				 .others = rec_nstream(y->r) > 1,
-				 .echo = s->opts->echo,
-				 .controller = (uint32_t)getpid(), .memory = (uint32_t)y->memory,
-				 .nmap = (uint32_t)f->nmap, .npart = (uint32_t)f->npart };
-	for (size_t i = 0; i < f->nmap; i++) {
-		const struct rec_map *m = &f->map[i];
-		struct rt_start_map *t = &to->map[i];
-
-		*t = (struct rt_start_map){ m->lo, m->hi, m->off, m->prot, m->flags,
-					    m->file ? (uint32_t)y->fd[m->file - 1] + 1 : 0, 0 };
-		if (m->flags & RT_START_STACK)
-			t->lo = lowest_of_stack(f, i);
-		for (; k < f->npart && f->part[k].at < m->hi; k++) {
-			const struct rec_part *p = &f->part[k];
-
-			to->part[k] = (struct rt_start_part){ p->at, p->n, off };
-			if (pwrite(y->memory, p->p, p->n, (off_t)off) != (ssize_t)p->n)
-				return pm_fail_errno(err, "cannot write shared memory");
-			off += p->n;
-			t->npart++;
-		}
-	}
-	y->pages = off;
-	return PM_OK;
-}
-
-enum pm_status replay_launch(struct session *s, struct pm_err *err)
-{
-	const struct rec_start *f = rec_start_of(s->opts->replay, 0);
-	struct replayer *y = s->replayer = pm_alloc(sizeof *y);
-	static struct rt_start start;
-	char why[256] = "";
-	struct proc *p;
-
-	y->r = s->opts->replay;
-	for (uint32_t i = 0; i < rec_nstream(y->r); i++)
-		rec_seek(y->r, i, 0);		/* it may have been replayed before */
-	y->start = -1;
-	y->memory = memfd_create("pugmark-pages", MFD_CLOEXEC);
-	if (y->memory < 0)
-		return pm_fail_errno(err, "cannot create shared memory");
-	if (open_files(y, err) != PM_OK || make_start(s, f, &start, err) != PM_OK)
-		return PM_ERR;
-	s->loaded = true;
-	s->head->group = 1;			/* the first one's turn */
-	p = load_recorded(s, &start, pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
-	if (!p)
-		return pm_fail_file(err, "cannot replay: %s", why);
-	p->stream = 1;
-	p->recorded_pid = f->pid;
-	return launch_file(s, p, s->opts->argv, err);
-}
+#include "collect/control/replayer.h"
 
 /* ---- the log --------------------------------------------------------------------------------- */
 /* The recording's numbers of files become descriptors of ours. */
@@ -172,36 +58,6 @@ void replay_child(struct session *s, const struct proc *p, struct proc *child, u
 		return;
 	child->stream = (uint32_t)stream;
 	child->recorded_pid = (uint32_t)pid & 0x3fffffff;
-}
-
-uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at)
-{
-	struct replayer *y = s->replayer;
-	const uint32_t stream = rec_executed(y->r, p->stream - 1);
-	const struct rec_start *f = rec_start_of(y->r, stream);
-	static struct rt_start start;
-	struct pm_err err = { 0 };
-	char why[256];
-	struct proc *next;
-
-	if (!stream || make_start(s, f, &start, &err) != PM_OK)
-		return 0;
-	if (y->start < 0)
-		y->start = memfd_create("pugmark-start", MFD_CLOEXEC);
-	if (pwrite(y->start, &start, sizeof start, (off_t)y->starts) != sizeof start)
-		return 0;
-	next = load_recorded(s, NULL, pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
-	if (!next)
-		return 0;
-	next->stream = stream + 1;
-	next->recorded_pid = p->recorded_pid;
-	next->loads = p->pid;
-	if (p->stream - 1 == y->root)
-		y->root = stream;
-	*fd = y->start;
-	*at = y->starts;		/* others may not have read theirs yet */
-	y->starts += sizeof start;
-	return next->thread[0].block;
 }
 
 /* At a call of the same place: what is not the same? */
@@ -328,8 +184,8 @@ void replay_over(struct session *s, const struct proc *p)
 	if (p->signal > 0)
 		snprintf(how, sizeof how, "is killed by signal %d", p->signal);
 	snprintf(y->differs, sizeof y->differs,
-		 "the replay differs from the recording behind event %llu: process %u %s, where the "
-		 "recorded one went on", (unsigned long long)b->nlogged, p->recorded_pid, how);
+		 "the replay differs from the recording behind event %llu: process %u %s, where "
+		 "the recorded one went on", (unsigned long long)b->nlogged, p->recorded_pid, how);
 	replay_ends(s);
 }
 

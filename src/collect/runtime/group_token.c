@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* group.c - recorded or replayed processes that share memory take turns
+/* group_token.c - recorded or replayed processes that share memory take turns
  *
  * They are a group: who has forked while it had memory to share, and its descendants until they
  * execute another program. There is one group in a session. As threads need the token of their
