@@ -168,14 +168,17 @@ static bool at_work(pid_t pid)		/* or waiting for a processor, or for a disk */
 static unsigned reap_strays(void)
 {
 	unsigned strays = 0, asleep = 0;
+	bool killing = false;
 	struct timespec begun;
 
 	clock_gettime(CLOCK_MONOTONIC, &begun);
 	for (;;) {
 		pid_t pid = waitpid(-1, NULL, WNOHANG);
 
-		if (pid > 0)
+		if (pid > 0) {
+			strays += killing;
 			continue;
+		}
 		if (pid < 0)
 			return strays;
 		/* Alive: time to finish by itself (a pager, a translator that is just ending),
@@ -188,7 +191,8 @@ static unsigned reap_strays(void)
 		}
 		/* Kill our children; what they leave becomes ours and is killed in the next
 		 * turn. */
-		strays += each_child(killed);
+		killing = true;
+		each_child(killed);
 		nanosleep(&(struct timespec){ 0, 20000000 }, NULL);
 	}
 }
