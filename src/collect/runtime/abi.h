@@ -349,6 +349,7 @@ enum rt_block_state { BLK_FREE, BLK_READY, BLK_LIVE, BLK_DEAD };
 struct rt_waiting {			/* a signal that the program has not got yet */
 	uint32_t sig;
 	uint32_t shared;		/* 1: sent to the process, not to the thread */
+	uint32_t ignored;		/* how often it had been ignored, struct rt_sighand */
 	uint8_t info[128];
 };
 #define RT_MAX_WAITING 16

@@ -161,6 +161,7 @@ struct rt_sighand {
 	struct k_sigaction act[65];	/* valid for the signals in `ours` */
 	u64 ours;			/* the kernel has our handler for them */
 	u32 used;
+	u32 ignored[65];		/* how often the program has begun to ignore it */
 };
 
 #define NR_OF(a) (sizeof(a) / sizeof((a)[0]))

@@ -92,11 +92,10 @@ static void resume_at(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 /* uc is the kernel's frame on our stack, its registers already the program's at original @pc.
  * Afterwards it is the state at the first instruction of the program's handler. False: no room on
  * the program's stack (the kernel would send SIGSEGV). */
-static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc,
-		   u64 pc, u64 flags)
+static int deliver(struct rt_block *b, u32 sig, const struct k_sigaction *act,
+		   struct k_siginfo *info, struct k_ucontext *uc, u64 pc, u64 flags)
 {
 	struct rt_sighand *h = PTR(b->sighand);
-	struct k_sigaction *act = &h->act[sig];
 	const u64 call[3] = { sig, pc, act->handler };
 	struct k_stack ss = { (word)b->app_alt_sp, b->app_alt_flags, (word)b->app_alt_size };
 	word old_sp = UC_GPR(uc, RSP), sp = old_sp - RT_RED_ZONE,
@@ -126,7 +125,7 @@ static int deliver(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k
 	b->stop_from = pc;
 	pc = act->handler;
 	if (act->flags & SA_RESETHAND) {
-		act->handler = 0;
+		h->act[sig].handler = 0;
 		if (!(SIG_BIT(sig) & SYNC_SIGS)) {
 			struct k_sigaction dfl = { 0 };
 
@@ -157,11 +156,9 @@ static void hold(struct rt_block *b, u32 sig, const struct k_siginfo *info, stru
 
 /* Does the signal not concern the program, or not yet? A blocked one that was sent waits; what the
  * kernel had blocked, too, a call has asked for that waits with another mask (sigsuspend()). */
-static int holds_back(struct rt_block *b, u32 sig, const struct k_siginfo *info,
-		      struct k_ucontext *uc, int fault)
+static int holds_back(struct rt_block *b, u32 sig, const struct k_sigaction *act,
+		      const struct k_siginfo *info, struct k_ucontext *uc, int fault)
 {
-	const struct rt_sighand *h = PTR(b->sighand);
-
 	if (fault || rt_image_stops(b, sig, info))
 		return 0;
 	if (rt_replays(b))		/* the log says when, whatever the mask is */
@@ -170,25 +167,24 @@ static int holds_back(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		rt_signal_waits(b, sig, info);
 		return 1;
 	}
-	if (h->act[sig].handler == 1)
+	if (act->handler == 1)
 		return 1;
 	return rt_records(b) && rt_record_defers(b, sig, info, uc);
 }
 
 /* The program's state is in @uc, at original @pc: hand the signal to the program. @copy is the
  * place in the code cache, 0 if there is none, to cut the block's count there. */
-static void deliver_at(struct rt_block *b, u32 sig, struct k_siginfo *info, struct k_ucontext *uc,
-		       u64 pc, u64 flags, int fault, u64 copy)
+static void deliver_at(struct rt_block *b, u32 sig, struct k_sigaction act, struct k_siginfo *info,
+		       struct k_ucontext *uc, u64 pc, u64 flags, int fault, u64 copy)
 {
 	struct rt_sighand *h = PTR(b->sighand);
-	struct k_sigaction *act = &h->act[sig];
 
-	if (holds_back(b, sig, info, uc, fault))
+	if (holds_back(b, sig, &act, info, uc, fault))
 		return;
 	if (fault && rt_records(b))
 		rt_record_fault(b, sig, info);
 	if (fault && (SIG_BIT(sig) & SYNC_SIGS) && (b->app_mask & SIG_BIT(sig)))
-		act->handler = 0;		/* the kernel kills */
+		act.handler = 0;		/* the kernel kills */
 	if (copy) {
 		u64 left;
 
@@ -202,7 +198,7 @@ static void deliver_at(struct rt_block *b, u32 sig, struct k_siginfo *info, stru
 			resume_at(b, uc, pc);
 		return;
 	}
-	if (act->handler <= 1) {
+	if (act.handler <= 1) {
 		rt_count_end(b, UC_GPR(uc, RSP));
 		rt_image_dying(b);
 		UC_PC(uc) = (word)pc;
@@ -215,9 +211,8 @@ static void deliver_at(struct rt_block *b, u32 sig, struct k_siginfo *info, stru
 		rt_forget_fault(b, uc);
 	if (!fault && rt_records(b))
 		rt_record_signal(b, sig, info, pc, flags);
-	if (!deliver(b, sig, info, uc, pc, flags)) {
-		act = &h->act[SIGSEGV];
-		act->handler = 0;
+	if (!deliver(b, sig, &act, info, uc, pc, flags)) {
+		h->act[SIGSEGV].handler = 0;
 		restore_default_and_die(SIGSEGV, info, 0);
 	}
 }
@@ -248,6 +243,8 @@ static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32
 
 struct arrival {
 	u32 sig;
+	struct k_sigaction act;		/* as the program had it then: other threads may say something
+					 * else meanwhile */
 	struct k_siginfo *info;
 	struct k_ucontext *uc;
 	u64 pc, eflags;
@@ -257,7 +254,7 @@ struct arrival {
 static void deliver_arrival(struct rt_block *b, const struct arrival *a, u64 pc, u64 flags,
 			    u64 copy)
 {
-	deliver_at(b, a->sig, a->info, a->uc, pc, flags, a->fault, copy);
+	deliver_at(b, a->sig, a->act, a->info, a->uc, pc, flags, a->fault, copy);
 }
 
 /* Is the instruction in place done, or has it faulted? */
@@ -424,7 +421,7 @@ static void in_code(struct rt_block *b, const struct arrival *a)
 		rt_step_to_boundary(b, a->sig, a->info, a->uc);
 		return;
 	}
-	if (holds_back(b, a->sig, a->info, a->uc, a->fault))
+	if (holds_back(b, a->sig, &a->act, a->info, a->uc, a->fault))
 		return;			/* goes on in the copy, whose state this is */
 	undo_slots(b, a->uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 	if (a->fault && a->info->addr == a->pc)
@@ -476,8 +473,10 @@ static void ask_where(struct rt_block *b, const struct arrival *a)
 static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 {
 	struct rt_block *b = PTR((word)uc & ~((word)RT_BLOCK_ALIGN - 1));
+	const struct rt_sighand *h = PTR(b->sighand);
 	struct arrival a = {
-		.sig = (u32)signo, .info = info, .uc = uc, .pc = UC_PC(uc), .eflags = UC_FLAGS(uc),
+		.sig = (u32)signo, .act = h->act[signo], .info = info, .uc = uc,
+		.pc = UC_PC(uc), .eflags = UC_FLAGS(uc),
 		.fault = (SIG_BIT((u32)signo) & SYNC_SIGS) && info->code > 0,
 		.stepped = rt_is_step(b, (u32)signo, info, UC_PC(uc)),
 	};
@@ -499,6 +498,7 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	}
 	if (b->stepping == RT_STEP_TO_BOUNDARY && a.stepped) {
 		a.sig = b->step_sig;
+		a.act = h->act[a.sig];
 		rt_memcpy(info, b->step_info, 128);
 		end_steps(b, &a);
 		a.fault = 0;
@@ -506,7 +506,7 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	if (end_of_buffer(b, &a))
 		return;
 	if (rt_records(b) && !a.fault) {	/* it waits, wherever that is */
-		holds_back(b, a.sig, info, uc, 0);
+		holds_back(b, a.sig, &a.act, info, uc, 0);
 		return;
 	}
 	if (b->stepping == RT_STEP_TO_BOUNDARY && a.fault) {	/* the instruction faults first */

@@ -162,19 +162,43 @@ static u64 set_mask(u64 mask)
 	return was;
 }
 
+#define IGNORED_BY_DEFAULT (SIG_BIT(17) | SIG_BIT(18) | SIG_BIT(23) | SIG_BIT(28))
+					/* SIGCHLD, SIGCONT, SIGURG, SIGWINCH */
+
+static u32 times_ignored(const struct rt_block *b, u32 sig)
+{
+	const struct rt_sighand *h = PTR(b->sighand);
+
+	return __atomic_load_n(&h->ignored[sig], __ATOMIC_SEQ_CST);
+}
+
+/* The kernel has given it to our handler; another thread has said since that it is ignored. */
+static int comes_too_late(const struct rt_block *b, u32 sig)
+{
+	const struct rt_sighand *h = PTR(b->sighand);
+
+	return !(SYNC_SIGS & SIG_BIT(sig)) && h->act[sig].handler == 1;
+}
+
 /* As the kernel does: of a standard signal there is one for the thread and one for the process. */
 void rt_signal_waits(struct rt_block *b, u32 sig, const struct k_siginfo *info)
 {
 	const u32 shared = info->code != SI_TKILL;
+	const u32 ignored = times_ignored(b, sig);
 	const u64 mask = set_mask(~0ull);
 	u32 i = 0;
 
+	if (comes_too_late(b, sig)) {
+		set_mask(mask);
+		return;
+	}
 	while (i < b->nwaiting &&
 	       (sig > 31 || b->waiting[i].sig != sig || b->waiting[i].shared != shared))
 		i++;
 	if (i == b->nwaiting && i < RT_MAX_WAITING) {
 		b->waiting[i].sig = sig;
 		b->waiting[i].shared = shared;
+		b->waiting[i].ignored = ignored;
 		rt_memcpy(b->waiting[i].info, info, 128);
 		b->nwaiting++;
 	}
@@ -213,6 +237,8 @@ static void queue_waiting(struct rt_block *b, int unblocked, int blocked)
 		const struct rt_waiting *w = &b->waiting[i];
 		const int is_blocked = (b->app_mask & SIG_BIT(w->sig)) != 0;
 
+		if (w->ignored != times_ignored(b, w->sig))
+			continue;		/* one that is ignored is not pending */
 		if (is_blocked ? !blocked : !unblocked)
 			b->waiting[kept++] = *w;
 		else if (is_blocked && w->shared)
@@ -287,17 +313,6 @@ void rt_signal_native(struct rt_block *b)
 	b->fix_mask = 0;
 }
 
-/* A signal that is ignored is not pending. */
-static void drop_waiting(struct rt_block *b, u32 sig)
-{
-	u32 kept = 0;
-
-	for (u32 i = 0; i < b->nwaiting; i++)
-		if (b->waiting[i].sig != sig)
-			b->waiting[kept++] = b->waiting[i];
-	b->nwaiting = kept;
-}
-
 /* ---- the calls ------------------------------------------------------------------------------- */
 long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new,
 		  struct k_sigaction *was)
@@ -318,8 +333,8 @@ long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new,
 		return 0;
 	h->act[sig] = *new;
 	h->act[sig].mask &= ~UNBLOCKABLE;
-	if (new->handler == 1)
-		drop_waiting(b, (u32)sig);
+	if (new->handler == 1 || (!new->handler && IGNORED_BY_DEFAULT & SIG_BIT(sig)))
+		__atomic_fetch_add(&h->ignored[sig], 1, __ATOMIC_SEQ_CST);
 	if (SIG_BIT(sig) & SYNC_SIGS) {
 		/* ours for good; ignoring a sent one is done when it arrives */
 	} else if (new->handler > 1) {
