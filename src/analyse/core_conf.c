@@ -5,60 +5,63 @@
 #include "analyse/conf.h"
 #include "analyse/core_work.h"
 
-static enum pm_status numbers(struct pm_conf *c, const struct pm_conf_item *it, struct core_sink *s,
-			      bool *known, struct pm_err *err)
+enum pm_status core_number(struct pm_conf *c, const struct pm_conf_item *it, const char *text,
+			   struct pm_core_conf *to, bool *known, struct pm_err *err)
 {
 	const struct {
 		const char *name; uint32_t *to; uint64_t lo, hi; const char *about;
 	} keys[] = {
-		{ "fetch", &s->c.fetch, 1, 64, "instructions fetched per cycle" },
-		{ "bytes", &s->c.bytes, 15, 256, "bytes fetched per cycle" },
-		{ "queue", &s->c.queue, 1, 1024, "instructions between fetch and dispatch" },
-		{ "front", &s->c.front, 1, 64, "cycles from fetch to dispatch" },
-		{ "bubble", &s->c.bubble, 0, 64,
+		{ "fetch", &to->fetch, 1, 64, "instructions fetched per cycle" },
+		{ "bytes", &to->bytes, 15, 256, "bytes fetched per cycle" },
+		{ "queue", &to->queue, 1, 1024, "instructions between fetch and dispatch" },
+		{ "front", &to->front, 1, 64, "cycles from fetch to dispatch" },
+		{ "bubble", &to->bubble, 0, 64,
 		  "cycles lost to a taken branch found by the decoder" },
-		{ "width", &s->c.width, 1, 64, "micro-ops dispatched and committed per cycle" },
-		{ "rob", &s->c.rob, 8, 4096, "micro-ops in the reorder buffer" },
-		{ "iq", &s->c.iq, 8, 1024, "entries of the scheduler" },
-		{ "lq", &s->c.lq, 4, 1024, "entries of the load queue" },
-		{ "sq", &s->c.sq, 4, 1024, "entries of the store queue" },
-		{ "mshr", &s->c.mshr, 1, 1024, "lines on their way" },
-		{ "gap", &s->c.gap, 0, 1000, "cycles between lines from memory" },
-		{ "forward", &s->c.forward, 1, 100, "cycles of store-to-load forwarding" },
-		{ "alu", &s->c.alu, 1, 8, "integer ports" },
-		{ "vec", &s->c.vec, 1, 8, "vector ports" },
-		{ "loads", &s->c.loads, 1, 4, "load ports" },
-		{ "stores", &s->c.stores, 1, 4, "store ports" },
+		{ "width", &to->width, 1, 64, "micro-ops dispatched and committed per cycle" },
+		{ "rob", &to->rob, 8, 4096, "micro-ops in the reorder buffer" },
+		{ "iq", &to->iq, 8, 1024, "entries of the scheduler" },
+		{ "lq", &to->lq, 4, 1024, "entries of the load queue" },
+		{ "sq", &to->sq, 4, 1024, "entries of the store queue" },
+		{ "mshr", &to->mshr, 1, 1024, "lines on their way" },
+		{ "gap", &to->gap, 0, 1000, "cycles between lines from memory" },
+		{ "forward", &to->forward, 1, 100, "cycles of store-to-load forwarding" },
+		{ "alu", &to->alu, 1, 8, "integer ports" },
+		{ "vec", &to->vec, 1, 8, "vector ports" },
+		{ "loads", &to->loads, 1, 4, "load ports" },
+		{ "stores", &to->stores, 1, 4, "store ports" },
 	};
 	uint64_t x;
 
 	*known = true;
 	for (size_t k = 0; k < NR(keys); k++)
 		if (!strcmp(keys[k].name, it->name)) {
-			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "", keys[k].about,
-					keys[k].lo, keys[k].hi, &x, err))
+			if (pm_conf_u64(c, it, text, keys[k].about, keys[k].lo, keys[k].hi, &x,
+					err))
 				return PM_ERR;
 			*keys[k].to = x;
 			return PM_OK;
 		}
-	if (!strcmp(it->name, "lat")) {
-		static const char *const what[] = { "L1 latency", "L2 latency", "L3 latency",
-			"memory latency" };
-
-		if (it->n != 4)
-			return pm_conf_fail(c, it, err,
-					    "expected four numbers: lat=L1,L2,L3,MEMORY");
-		for (int i = 0; i < 4; i++) {
-			if (pm_conf_u64(c, it, it->field[i].key, what[i], 1, 10000, &x, err))
-				return PM_ERR;
-			s->c.lat[i] = x;
-			if (i && x < s->c.lat[i - 1])
-				return pm_conf_fail(c, it, err, "%s: less than the %s", what[i],
-						    what[i - 1]);
-		}
-		return PM_OK;
-	}
 	*known = false;
+	return PM_OK;
+}
+
+static enum pm_status latencies(struct pm_conf *c, const struct pm_conf_item *it, uint32_t lat[4],
+				struct pm_err *err)
+{
+	static const char *const what[] = { "L1 latency", "L2 latency", "L3 latency",
+		"memory latency" };
+	uint64_t x;
+
+	if (it->n != 4)
+		return pm_conf_fail(c, it, err, "expected four numbers: lat=L1,L2,L3,MEMORY");
+	for (int i = 0; i < 4; i++) {
+		if (pm_conf_u64(c, it, it->field[i].key, what[i], 1, 10000, &x, err))
+			return PM_ERR;
+		lat[i] = x;
+		if (i && x < lat[i - 1])
+			return pm_conf_fail(c, it, err, "%s: less than the %s", what[i],
+					    what[i - 1]);
+	}
 	return PM_OK;
 }
 
@@ -122,7 +125,12 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			}
 			continue;
 		}
-		if (numbers(c, it, s, &known, err))
+		if (!strcmp(it->name, "lat")) {
+			if (latencies(c, it, s->c.lat, err))
+				return PM_ERR;
+			continue;
+		}
+		if (core_number(c, it, it->n == 1 ? it->field[0].key : "", &s->c, &known, err))
 			return PM_ERR;
 		if (!known)
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
@@ -136,25 +144,26 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 	return PM_OK;
 }
 
-enum pm_status core_configure(struct core_sink *s, const char *config, struct pm_err *err)
+enum pm_status core_configure(struct core_sink *s, const char *what, const char *config,
+			      struct pm_err *err)
 {
 	struct pm_buf caches = { 0 };
 	struct pm_conf c;
-	enum pm_status st = pm_conf_parse(&c, "core", config, err);
+	enum pm_status st = pm_conf_parse(&c, what, config, err);
 
 	if (!st)
 		st = parse(s, &c, &caches, err);
 	pm_conf_release(&c);
 	pm_buf_add(&caches, "", 1);
 	if (!st)
-		st = pm_cache_conf_parse(&s->cache_conf, "core", (const char *)caches.p, err);
+		st = pm_cache_conf_parse(&s->cache_conf, what, (const char *)caches.p, err);
 	pm_buf_release(&caches);
 	if (!st && s->cache_conf.level[s->cache_conf.n - 1].depth > 3)
-		st = pm_fail_request(err, "core: at most three levels of caches");
+		st = pm_fail_request(err, "%s: at most three levels of caches", what);
 	for (unsigned i = 0; !st && i < s->cache_conf.n; i++)
 		if (s->cache_conf.level[i].drain)
-			st = pm_fail_request(err, "core: %s: drain is for `cache`: a core's time "
+			st = pm_fail_request(err, "%s: %s: drain is for `cache`: a core's time "
 					     "ends with the last instruction",
-					     s->cache_conf.level[i].name);
+					     what, s->cache_conf.level[i].name);
 	return st;
 }

@@ -6,10 +6,8 @@
 #include "analyse/calls.h"
 #include "analyse/core_work.h"
 
-static void destroy(void *self)
+void core_sink_free(struct core_sink *s)
 {
-	struct core_sink *s = self;
-
 	if (!s)
 		return;
 	pm_core_free(s->k);
@@ -52,8 +50,12 @@ static void blame_slots(void *ctx, uint64_t pc, enum pm_core_slot why, uint64_t 
 	core_blamed(ctx, pc)->slots[why] += slots;
 }
 
-/* What the settings ask for. */
-static void build(struct core_sink *s)
+static void destroy(void *self)
+{
+	core_sink_free(self);
+}
+
+void core_build(struct core_sink *s)
 {
 	static const struct pm_core_static plain = { .class = PM_CORE_ALU, .uops = 1 };
 	struct pm_bp_args a = { .n = 0 };
@@ -83,11 +85,11 @@ static void *create(const char *config, struct pm_err *err)
 {
 	struct core_sink *s = pm_alloc(sizeof *s);
 
-	if (core_configure(s, config, err)) {
+	if (core_configure(s, "core", config, err)) {
 		destroy(s);
 		return NULL;
 	}
-	build(s);
+	core_build(s);
 	return s;
 }
 
@@ -147,6 +149,10 @@ static void time_operations(struct core_sink *s, const struct core_gathered *g, 
 {
 	const struct core_ref *load = g->load, *store = g->store;
 
+	if (s->instead) {
+		s->instead(s->whose, g->op, n, load, store);
+		return;
+	}
 	if (!s->by && !s->sum) {
 		core_run(s->k, g->op, n, load, store);
 		return;
@@ -335,10 +341,8 @@ static void one_uop(struct core_sink *s, const struct pm_uop *u)
 	}
 }
 
-static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+void core_take(struct core_sink *s, const struct pm_batch *b)
 {
-	struct core_sink *s = self;
-
 	s->uops |= b->nuop > 0;
 	more_rules(s, b->code);
 	if (s->by)
@@ -375,6 +379,12 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		}
 	}
 	drain(s);
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	(void)err;
+	core_take(self, b);
 	return PM_OK;
 }
 
@@ -382,12 +392,11 @@ static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t
 		   uint64_t *late)
 {
 	struct core_sink *s = self;
-	struct pm_err err;
 
 	s->sum = sum;
 	s->misled = s->late = late;
 	s->any_late = false;
-	consume(s, piece, &err);
+	core_take(s, piece);
 	if (over)
 		core_submit(s);
 	return s->any_late;
@@ -406,7 +415,7 @@ void pm_core_meter(const void *self, struct pm_calls_meter *m)
 	t->cache_conf = s->cache_conf;
 	t->bp = s->bp;
 	t->bp_args = s->bp_args;
-	build(t);
+	core_build(t);
 	*m = (struct pm_calls_meter){ BLAME_COUNT, t, charge };
 }
 

@@ -114,6 +114,10 @@ struct core_sink {
 	struct core_gathered *gathered;
 	bool open, uops;		/* open: more may come of the last operation */
 	bool timeless;			/* instructions take no time: core_sample.h */
+	/* NULL: @k has operations timed; else what gets them, as core_run() does */
+	void (*instead)(void *whose, const struct core_insn *op, size_t n,
+			const struct core_ref *load, const struct core_ref *store);
+	void *whose;
 	uint64_t pc, fetch_line;
 	uint64_t branches, top;
 	struct blamed *by;		/* NULL: not asked for */
@@ -133,8 +137,18 @@ struct core_preset {
 #define CORE_PRESET_NAMES "big, mid, small, zen3, zen4, zen5, golden-cove, neoverse-v2"
 const struct core_preset *core_preset(const char *name);	/* NULL: there is none */
 
-/* core_conf.c: @s->c, caches, predictor, what is asked for. */
-enum pm_status core_configure(struct core_sink *s, const char *config, struct pm_err *err);
+/* core_conf.c: @s->c, caches, predictor, what is asked for; @what: whose, for messages. */
+enum pm_status core_configure(struct core_sink *s, const char *what, const char *config,
+			      struct pm_err *err);
+/* The setting @it of @to is the number @text; *known: there is such a setting. */
+struct pm_conf;
+struct pm_conf_item;
+enum pm_status core_number(struct pm_conf *c, const struct pm_conf_item *it, const char *text,
+			   struct pm_core_conf *to, bool *known, struct pm_err *err);
+/* core_feed.c: what the settings ask for; then batches, and core_submit() at the end. */
+void core_build(struct core_sink *s);
+void core_take(struct core_sink *s, const struct pm_batch *b);
+void core_sink_free(struct core_sink *s);
 /* The row of an instruction; moves rows. */
 struct blamed_row *core_blamed(struct core_sink *s, uint64_t pc);
 /* The instruction that is being gathered is complete. */

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/bounds.h"
 #include "analyse/bpred.h"
 #include "analyse/branch_profile.h"
 #include "analyse/cache_sim.h"
@@ -28,7 +29,7 @@
 
 const struct pm_sink_ops *const pm_sims[] = {
 	&pm_sim_cache.ops, &pm_sim_tlb.ops, &pm_sim_allcache, &pm_sim_reuse, &pm_sim_bpred,
-	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core,
+	&pm_sim_inorder, &pm_sim_ooo, &pm_sim_i486, &pm_sim_core, &pm_sim_bounds.ops,
 	&pm_sim_cachegrind.ops, &pm_sim_calls, &pm_sim_phases, &pm_sim_memory, &pm_sim_objects,
 	&pm_sim_insns, &pm_sink_uops, &pm_sink_isize, &pm_sink_brdist, &pm_sink_mix,
 	&pm_sink_fusion, &pm_sim_branches.ops, &pm_sim_tree.ops, &pm_sim_requests,

@@ -34,11 +34,11 @@ static enum pm_status fail(struct plan_reader *r, const char *fmt, ...)
 }
 
 /* What values.c found wrong, at this line. */
-static enum pm_status values(struct plan_reader *r, struct sweep_values *v, const char *text)
+static enum pm_status values(struct plan_reader *r, struct pm_values *v, const char *text)
 {
 	struct pm_err why = { 0 };
 
-	return sweep_values_parse(v, &r->p->mem, text, &why) ? fail(r, "%s", why.msg) : PM_OK;
+	return pm_values_parse(v, &r->p->mem, text, &why) ? fail(r, "%s", why.msg) : PM_OK;
 }
 
 static bool is_name(const char *s)
@@ -142,7 +142,7 @@ const char *sweep_region_text(const struct sweep_region *g, char buf[static 48])
 
 /* ---- simulators ----------------------------------------------------------------------------- */
 
-static int add_param(struct sweep_plan *p, const char *name, const struct sweep_values *v)
+static int add_param(struct sweep_plan *p, const char *name, const struct pm_values *v)
 {
 	pm_grow(p->param, p->nparam, p->cap_param);
 	p->param[p->nparam] = (struct sweep_param){ pm_arena_strdup(&p->mem, name), *v };
@@ -151,7 +151,7 @@ static int add_param(struct sweep_plan *p, const char *name, const struct sweep_
 
 static enum pm_status add_let(struct plan_reader *r, const char *name, const char *text)
 {
-	struct sweep_values v = { 0 };
+	struct pm_values v = { 0 };
 	enum pm_status s = PM_OK;
 
 	if (r->p->nsim)
@@ -162,7 +162,7 @@ static enum pm_status add_let(struct plan_reader *r, const char *name, const cha
 	if (!s)
 		s = values(r, &v, text);
 	if (s) {
-		sweep_values_release(&v);
+		pm_values_release(&v);
 		return s;
 	}
 	add_param(r->p, name, &v);
@@ -179,14 +179,14 @@ struct param_place {
 /* The name of a parameter at @at: after its place, and different from the others of its
  * simulator. */
 static void name_param(const struct sweep_plan *p, const struct sweep_sim *s,
-		       const struct param_place *at, const struct sweep_values *v,
+		       const struct param_place *at, const struct pm_values *v,
 		       char name[static 120])
 {
 	const char *item = *at->item ? at->item : s->name;
 	char unit[16], base[100];
 	unsigned same = 1;
 
-	sweep_values_unit(v, unit);
+	pm_values_unit(v, unit);
 	if (*at->key)
 		snprintf(base, sizeof base, "%s.%s", item, at->key);
 	else if (*unit)
@@ -266,16 +266,16 @@ static enum pm_status add_word(struct plan_reader *r, struct sweep_sim *s, const
 {
 	char *word = pm_strndup(w, n), name[120];
 	const char *p = word, *text = word;
-	struct sweep_values v = { 0 };
+	struct pm_values v = { 0 };
 	enum pm_status st = PM_OK;
 
-	if (!strpbrk(word, "{}$") && sweep_is_list(word)) {
+	if (!strpbrk(word, "{}$") && pm_is_list(word)) {
 		st = values(r, &v, word);
 		if (!st) {
 			name_param(r->p, s, at, &v, name);
 			use_param(r->p, s, "", 0, add_param(r->p, name, &v));
 		} else {
-			sweep_values_release(&v);
+			pm_values_release(&v);
 		}
 		free(word);
 		return st;
@@ -300,11 +300,11 @@ static enum pm_status add_word(struct plan_reader *r, struct sweep_sim *s, const
 				break;
 			}
 			inside = pm_strndup(p + 1, (size_t)(end - p - 1));
-			v = (struct sweep_values){ 0 };
+			v = (struct pm_values){ 0 };
 			st = values(r, &v, inside);
 			free(inside);
 			if (st) {
-				sweep_values_release(&v);
+				pm_values_release(&v);
 				break;
 			}
 			name_param(r->p, s, at, &v, name);
@@ -593,7 +593,7 @@ void sweep_plan_text(const struct sweep_plan *p, struct pm_buf *to)
 void sweep_plan_release(struct sweep_plan *p)
 {
 	for (size_t i = 0; i < p->nparam; i++)
-		sweep_values_release(&p->param[i].values);
+		pm_values_release(&p->param[i].values);
 	for (size_t i = 0; i < p->nsim; i++) {
 		free(p->sim[i].piece);
 		free(p->sim[i].param);

@@ -25,13 +25,13 @@
 #ifndef PM_SWEEP_PLAN_H
 #define PM_SWEEP_PLAN_H
 
-#include "sweep/values.h"
+#include "base/values.h"
 
 #define SWEEP_JOBS 1000000000ull	/* of a plan, at most */
 
 struct sweep_trace { const char *name, *path; };
 struct sweep_region { const char *name; uint64_t from, to; };	/* to UINT64_MAX: the end */
-struct sweep_param { const char *name; struct sweep_values values; };
+struct sweep_param { const char *name; struct pm_values values; };
 
 struct sweep_sim {
 	const char *name, *text;	/* as it was written */

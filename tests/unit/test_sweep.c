@@ -40,27 +40,27 @@ static void test_values(void **state)
 	(void)state;
 	for (size_t i = 0; i < NR(t); i++) {
 		struct pm_arena mem = { 0 };
-		struct sweep_values v = { 0 };
+		struct pm_values v = { 0 };
 		struct pm_err err = { 0 };
 		char all[200] = "";
 
-		assert_int_equal(sweep_values_parse(&v, &mem, t[i].text, &err), PM_OK);
+		assert_int_equal(pm_values_parse(&v, &mem, t[i].text, &err), PM_OK);
 		for (size_t k = 0; k < v.n; k++)
 			snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", k ? " " : "",
 				 v.v[k]);
 		assert_string_equal(all, t[i].values);
-		sweep_values_release(&v);
+		pm_values_release(&v);
 		pm_arena_release(&mem);
 	}
 	for (size_t i = 0; i < NR(wrong); i++) {
 		struct pm_arena mem = { 0 };
-		struct sweep_values v = { 0 };
+		struct pm_values v = { 0 };
 		struct pm_err err = { 0 };
 
-		if (sweep_values_parse(&v, &mem, wrong[i], &err) == PM_OK)
+		if (pm_values_parse(&v, &mem, wrong[i], &err) == PM_OK)
 			fail_msg("'%s' was taken", wrong[i]);
 		assert_true(pm_failed(&err));
-		sweep_values_release(&v);
+		pm_values_release(&v);
 		pm_arena_release(&mem);
 	}
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "sweep/values.h"
+#include "base/values.h"
 
 /* "256k" at @s: the number, and where it ends; false: none. */
 static bool number_at(const char *s, const char **end, uint64_t *v)
@@ -35,7 +35,7 @@ static const char *dots_of(const char *s)
 	       isdigit((unsigned char)end[2]) ? end : NULL;
 }
 
-bool sweep_is_list(const char *text)
+bool pm_is_list(const char *text)
 {
 	for (const char *p = text; *p; p++)
 		if (*p == '|')
@@ -43,14 +43,14 @@ bool sweep_is_list(const char *text)
 	return dots_of(text);
 }
 
-static void add(struct sweep_values *to, struct pm_arena *mem, const char *text)
+static void add(struct pm_values *to, struct pm_arena *mem, const char *text)
 {
 	pm_grow(to->v, to->n, to->cap);
 	to->v[to->n++] = pm_arena_strdup(mem, text);
 }
 
 /* With the largest suffix that leaves no rest, if the user wrote one. */
-static void add_number(struct sweep_values *to, struct pm_arena *mem, uint64_t v, bool sizes,
+static void add_number(struct pm_values *to, struct pm_arena *mem, uint64_t v, bool sizes,
 		       const char *behind)
 {
 	static const char *const unit[] = { "", "k", "m", "g" };
@@ -63,7 +63,7 @@ static void add_number(struct sweep_values *to, struct pm_arena *mem, uint64_t v
 	add(to, mem, text);
 }
 
-static enum pm_status add_range(struct sweep_values *to, struct pm_arena *mem, const char *text,
+static enum pm_status add_range(struct pm_values *to, struct pm_arena *mem, const char *text,
 				struct pm_err *err)
 {
 	const char *end, *from = text;
@@ -93,9 +93,9 @@ static enum pm_status add_range(struct sweep_values *to, struct pm_arena *mem, c
 	if (strlen(end) > 15)
 		return pm_fail_request(err, "'%s': what is behind the range is too long", text);
 	for (;;) {
-		if (to->n >= SWEEP_VALUES)
+		if (to->n >= PM_VALUES)
 			return pm_fail_request(err, "'%s': more than %u values", text,
-					       SWEEP_VALUES);
+					       PM_VALUES);
 		add_number(to, mem, lo, sizes, end);
 		if (times ? lo > hi / step : hi - lo < step)
 			return PM_OK;
@@ -104,7 +104,7 @@ static enum pm_status add_range(struct sweep_values *to, struct pm_arena *mem, c
 }
 
 /* 8|16way: 8way. */
-static void share_unit(struct sweep_values *to, struct pm_arena *mem)
+static void share_unit(struct pm_values *to, struct pm_arena *mem)
 {
 	const char *last = to->n ? to->v[to->n - 1] : "", *end;
 	uint64_t v;
@@ -122,7 +122,7 @@ static void share_unit(struct sweep_values *to, struct pm_arena *mem)
 		}
 }
 
-enum pm_status sweep_values_parse(struct sweep_values *to, struct pm_arena *mem, const char *text,
+enum pm_status pm_values_parse(struct pm_values *to, struct pm_arena *mem, const char *text,
 				  struct pm_err *err)
 {
 	char *copy = pm_strdup(text), *at = copy, *one;
@@ -135,8 +135,8 @@ enum pm_status sweep_values_parse(struct sweep_values *to, struct pm_arena *mem,
 			one++;
 		while (end > one && end[-1] == ' ')
 			*--end = 0;
-		if (to->n >= SWEEP_VALUES)
-			s = pm_fail_request(err, "more than %u values", SWEEP_VALUES);
+		if (to->n >= PM_VALUES)
+			s = pm_fail_request(err, "more than %u values", PM_VALUES);
 		else if (dots_of(one))
 			s = add_range(to, mem, one, err);
 		else
@@ -153,7 +153,7 @@ enum pm_status sweep_values_parse(struct sweep_values *to, struct pm_arena *mem,
 	return s;
 }
 
-void sweep_values_unit(const struct sweep_values *v, char to[static 16])
+void pm_values_unit(const struct pm_values *v, char to[static 16])
 {
 	to[0] = 0;
 	for (size_t i = 0; i < v->n; i++) {
@@ -169,8 +169,8 @@ void sweep_values_unit(const struct sweep_values *v, char to[static 16])
 	}
 }
 
-void sweep_values_release(struct sweep_values *v)
+void pm_values_release(struct pm_values *v)
 {
 	free(v->v);
-	*v = (struct sweep_values){ 0 };
+	*v = (struct pm_values){ 0 };
 }
