@@ -9,6 +9,7 @@
 #include "base/values.h"
 
 #define CONFIGURATIONS	100000u		/* of one object, at most */
+#define LANES_MOST	1024		/* of one object: each takes 64 KiB */
 #define WINDOW		64
 #define WINDOW_MOST	4096		/* CODE() has room for the cycles of so many */
 
@@ -35,15 +36,15 @@ struct bounds_task {
 };
 
 struct bounds_sim {
-	struct bounds_task *work;
+	struct bounds_task *task;
 	struct pm_arena mem;
 	struct axis *axis;
 	size_t naxis, cap_axis;
 	struct one_core *core;		/* the last axis runs fastest */
 	size_t ncore;
 	uint64_t window, top;
-	/* most[k] of a window: of the first k + 1 lanes in @order, which begins with those that change
-	 * least from one configuration to the next */
+	/* most[k] of a window: of the first k + 1 lanes in @order, which begins with those that
+	 * change least from one configuration to the next */
 	uint8_t order[PM_BOUNDS_COUNT];
 	uint32_t most[PM_BOUNDS_COUNT][BOUNDS_WINDOWS];
 };
@@ -63,7 +64,7 @@ static void destroy(void *self)
 
 	if (!s)
 		return;
-	leave(s->work);
+	leave(s->task);
 	for (size_t i = 0; i < s->naxis; i++)
 		pm_values_release(&s->axis[i].values);
 	pm_arena_release(&s->mem);
@@ -127,9 +128,9 @@ static enum pm_status set(struct pm_conf *c, const struct axis *a, size_t k,
 	if (core_number(c, &it, a->values.v[k], to, &known, err))
 		return PM_ERR;
 	if (!known)
-		return pm_conf_fail(c, &it, err, "a list is for numbers: fetch, bytes, queue, front, "
-				    "bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, "
-				    "loads, stores");
+		return pm_conf_fail(c, &it, err, "a list is for numbers: fetch, bytes, queue, "
+				    "front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, "
+				    "alu, vec, loads, stores");
 	return PM_OK;
 }
 
@@ -146,7 +147,7 @@ static enum pm_status combine(struct bounds_sim *s, struct pm_conf *c, struct pm
 	for (size_t i = 0; i < s->ncore; i++) {
 		size_t left = i;
 
-		s->core[i].c = s->work->feed->c;
+		s->core[i].c = s->task->feed->c;
 		for (size_t k = s->naxis; k-- > 0; left /= s->axis[k].values.n)
 			if (set(c, s->axis + k, left % s->axis[k].values.n, &s->core[i].c, err))
 				return PM_ERR;
@@ -161,23 +162,36 @@ static enum pm_status combine(struct bounds_sim *s, struct pm_conf *c, struct pm
 #define CODE(cycles, resource)	((cycles) * 16 + (15 - (resource)))
 _Static_assert(PM_BOUNDS_COUNT <= 16, "CODE() has four bits for the resource");
 
-static void most_of(uint32_t *to, const uint32_t *before, const uint32_t *column, unsigned resource,
-		    size_t n)
+static void most_of(uint32_t *restrict to, const uint32_t *restrict before,
+		    const uint32_t *restrict column, unsigned resource)
 {
-	for (size_t w = 0; w < n; w++) {
+	/* of all windows, whether there are so many or not: the loop's length is known */
+	for (size_t w = 0; w < BOUNDS_WINDOWS; w++) {
 		const int32_t x = CODE(column[w], resource), b = before[w];
 
 		to[w] = x > b ? x : b;
 	}
 }
 
-/* HOT: once per configuration and window. (4) of bounds.h. What the configuration has in common with
- * the one before is still there. */
+/* Four sums for each resource: none waits for the one before. */
+static void add_windows(struct one_core *c, const uint32_t *most, size_t n)
+{
+	uint64_t sum[4][16] = { { 0 } };
+
+	for (size_t w = 0; w < n; w++)
+		sum[w % 4][most[w] % 16] += most[w] / 16;
+	for (unsigned r = 0; r < PM_BOUNDS_COUNT; r++)
+		for (unsigned k = 0; k < 4; k++)
+			c->limited[r] += sum[k][15 - r];
+}
+
+/* HOT: once per configuration and window. (4) of bounds.h. What the configuration has in common
+ * with the one before is still there. */
 static void tell(void *self, size_t n)
 {
 	static const uint32_t nothing[BOUNDS_WINDOWS];
 	struct bounds_sim *s = self;
-	const struct bounds_total *lane = s->work->pass->lane;
+	const struct bounds_total *lane = s->task->pass->lane;
 
 	for (size_t i = 0; i < s->ncore; i++) {
 		struct one_core *c = s->core + i;
@@ -188,32 +202,32 @@ static void tell(void *self, size_t n)
 			k++;
 		for (; k < PM_BOUNDS_COUNT; k++)
 			most_of(s->most[k], k ? s->most[k - 1] : nothing,
-				lane[c->lane[s->order[k]]].column, s->order[k], n);
-		for (size_t w = 0; w < n; w++) {
-			const uint32_t most = s->most[PM_BOUNDS_COUNT - 1][w];
-
-			c->limited[15 - most % 16] += most / 16;
-		}
+				lane[c->lane[s->order[k]]].column, s->order[k]);
+		add_windows(c, s->most[PM_BOUNDS_COUNT - 1], n);
 	}
 }
 
-/* Its configurations take part in @w's pass. */
-static void join(struct bounds_sim *s, struct bounds_task *w)
+/* Its configurations take part in @w's pass, unless they need too many lanes. */
+static bool join(struct bounds_sim *s, struct bounds_task *w)
 {
-	size_t changes[PM_BOUNDS_COUNT] = { 0 };
+	size_t changes[PM_BOUNDS_COUNT] = { 0 }, before;
 
-	if (w != s->work) {
-		leave(s->work);
-		s->work = w;
+	if (w != s->task) {
+		leave(s->task);
+		s->task = w;
 		w->users++;
 	}
-	for (size_t i = 0; i < s->ncore; i++)
-		for (unsigned r = 0; r < PM_BOUNDS_COUNT; r++) {
-			struct one_core *c = s->core + i;
+	before = w->pass->nlane;
+	for (size_t i = 0; i < s->ncore; i++) {
+		struct one_core *c = s->core + i;
 
+		for (unsigned r = 0; r < PM_BOUNDS_COUNT; r++) {
 			c->lane[r] = bounds_lane_of(w->pass, &c->c, r);
 			changes[r] += i && c->lane[r] != c[-1].lane[r];
 		}
+		if (w->pass->nlane - before > LANES_MOST)
+			return false;
+	}
 	for (unsigned r = 0; r < PM_BOUNDS_COUNT; r++) {
 		unsigned k = r;
 
@@ -222,6 +236,7 @@ static void join(struct bounds_sim *s, struct bounds_task *w)
 		s->order[k] = r;
 	}
 	bounds_pass_tell(w->pass, tell, s);
+	return true;
 }
 
 static void take(void *pass, const struct core_insn *op, size_t n, const struct core_ref *load,
@@ -237,20 +252,24 @@ static enum pm_status begin(struct bounds_sim *s, const char *config, struct pm_
 	enum pm_status st = pm_conf_parse(&c, "bounds", config, err);
 
 	s->window = WINDOW;
-	s->work = pm_alloc(sizeof *s->work);
-	s->work->users = 1;
-	s->work->feed = pm_alloc(sizeof *s->work->feed);
+	s->task = pm_alloc(sizeof *s->task);
+	s->task->users = 1;
+	s->task->feed = pm_alloc(sizeof *s->task->feed);
 	if (!st)
 		st = sort_out(s, &c, &core, err);
 	if (!st)
-		st = core_configure(s->work->feed, "bounds", (const char *)core.p, err);
+		st = core_configure(s->task->feed, "bounds", (const char *)core.p, err);
 	if (!st)
 		st = combine(s, &c, err);
 	pm_conf_release(&c);
 	pm_buf_release(&core);
 	if (st)
 		return st;
-	s->work->pass = bounds_pass_new(s->window);
+	s->task->pass = bounds_pass_new(s->window);
+	if (!join(s, s->task))
+		return pm_fail_request(err, "bounds: these configurations limit resources in more than "
+				       "%u ways, as many lanes: give several simulators a part each",
+				       LANES_MOST);
 	return PM_OK;
 }
 
@@ -269,7 +288,7 @@ static void *create(const char *config, struct pm_err *err)
 
 static bool same_feed(const struct bounds_sim *a, const struct bounds_sim *b)
 {
-	const struct core_sink *x = a->work->feed, *y = b->work->feed;
+	const struct core_sink *x = a->task->feed, *y = b->task->feed;
 	struct pm_buf p = { 0 }, q = { 0 };
 	bool same;
 
@@ -291,10 +310,9 @@ static void unite(void *const *self, size_t n, bool *served)
 	for (size_t i = 0; i < n; i++) {
 		if (served[i])
 			continue;
-		join(s[i], s[i]->work);
 		for (size_t k = i + 1; k < n; k++)
 			if (!served[k] && same_feed(s[i], s[k])) {
-				join(s[k], s[i]->work);
+				join(s[k], s[i]->task);	/* has few enough by itself */
 				served[k] = true;
 			}
 	}
@@ -316,15 +334,15 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	struct bounds_sim *s = self;
 
 	(void)err;
-	start(s->work);
-	core_take(s->work->feed, b);
+	start(s->task);
+	core_take(s->task->feed, b);
 	return PM_OK;
 }
 
 /* (5): what all lanes and ports say. */
 static void add_up(struct bounds_sim *s)
 {
-	struct bounds_pass *p = s->work->pass;
+	struct bounds_pass *p = s->task->pass;
 
 	for (size_t i = 0; i < s->ncore; i++) {
 		struct one_core *c = s->core + i;
@@ -381,7 +399,7 @@ static uint64_t quantile(const struct bounds_total *t, uint64_t windows, double 
 static void lane_result(const struct bounds_sim *s, struct pm_result *r, size_t lane,
 			enum pm_bounds_resource resource)
 {
-	const struct bounds_pass *p = s->work->pass;
+	const struct bounds_pass *p = s->task->pass;
 	const struct bounds_total *t = p->lane + lane;
 
 	pm_result_begin(r, NULL);
@@ -404,7 +422,7 @@ static void lane_result(const struct bounds_sim *s, struct pm_result *r, size_t 
 /* Each lane that this object needs, once, by resource and in the order of its configurations. */
 static void lanes_result(const struct bounds_sim *s, struct pm_result *r)
 {
-	bool *told = pm_alloc(s->work->pass->nlane);
+	bool *told = pm_alloc(s->task->pass->nlane);
 
 	pm_result_begin_list(r, "resources");
 	for (unsigned k = 0; k < PM_BOUNDS_COUNT; k++)
@@ -419,11 +437,11 @@ static void lanes_result(const struct bounds_sim *s, struct pm_result *r)
 	free(told);
 }
 
-struct ranked { uint64_t estimate; size_t at; };
+struct by_estimate { uint64_t estimate; size_t at; };
 
 static int quickest(const void *a, const void *b)
 {
-	const struct ranked *x = a, *y = b;
+	const struct by_estimate *x = a, *y = b;
 
 	if (x->estimate != y->estimate)
 		return x->estimate < y->estimate ? -1 : 1;
@@ -433,7 +451,7 @@ static int quickest(const void *a, const void *b)
 static void core_result(const struct bounds_sim *s, struct pm_result *r, size_t at)
 {
 	const struct one_core *c = s->core + at;
-	const uint64_t insns = s->work->pass->batch.ninsn;
+	const uint64_t insns = s->task->pass->batch.ninsn;
 	unsigned most = 0;
 
 	for (unsigned k = 1; k < PM_BOUNDS_COUNT; k++)
@@ -458,10 +476,10 @@ static void core_result(const struct bounds_sim *s, struct pm_result *r, size_t 
 
 static void cores_result(const struct bounds_sim *s, struct pm_result *r)
 {
-	struct ranked *p = pm_alloc(s->ncore * sizeof *p);
+	struct by_estimate *p = pm_alloc(s->ncore * sizeof *p);
 
 	for (size_t i = 0; i < s->ncore; i++)
-		p[i] = (struct ranked){ s->core[i].estimate, i };
+		p[i] = (struct by_estimate){ s->core[i].estimate, i };
 	if (s->top)
 		qsort(p, s->ncore, sizeof *p, quickest);
 	pm_result_begin_list(r, "configurations");
@@ -474,7 +492,7 @@ static void cores_result(const struct bounds_sim *s, struct pm_result *r)
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct bounds_sim *s = self;
-	struct bounds_task *w = s->work;
+	struct bounds_task *w = s->task;
 
 	(void)err;
 	start(w);

@@ -13,8 +13,8 @@
  *     what caches and predictors say. No lane has more than BOUNDS_ROB micro-ops in its reorder
  *     buffer, which is the most that any core may have. One lane, `none`, has no other limit.
  * (2) Rules (1) to (6) of core.h hold, but for these: a load whose word a store before it may still
- *     have in its queue (the table of core.h (3) has the word) gets its data when its own latency in
- *     the first level is over, and not before forward cycles after that store issued; or 3 and
+ *     have in its queue (the table of core.h (3) has the word) gets its data when its own latency
+ *     in the first level is over, and not before forward cycles after that store issued; or 3 and
  *     that latency, if these are fewer. A line waits for others for no more than 2^22 cycles. Where
  *     a port is not limited, an operation issues as soon as it is ready, and takes no port.
  * (3) Instructions are cut into windows of `window` of them. A lane's cycles in a window are those

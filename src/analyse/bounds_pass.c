@@ -5,6 +5,7 @@
 
 #include "analyse/bounds_work.h"
 #include "base/mem.h"
+#include "base/mix.h"
 
 #define LINE_SHIFT	6
 #define CALENDAR_FIRST	4096		/* cycles that a calendar covers at first */
@@ -42,6 +43,7 @@ void bounds_pass_free(struct bounds_pass *p)
 		free_group(p->group[i]);
 	for (size_t i = 0; i < p->nlane; i++)
 		free(p->lane[i].column);
+	pm_map_release(&p->lane_at);
 	free(p->group);
 	free(p->lane);
 	free(p->member);
@@ -89,9 +91,17 @@ size_t bounds_lane_of(struct bounds_pass *p, const struct pm_core_conf *c,
 {
 	const struct pm_core_conf wanted = only(c, resource);
 
-	for (size_t i = p->nlane; i-- > 0; )
-		if (!memcmp(&p->lane[i].c, &wanted, sizeof wanted))
-			return i;
+	uint64_t key = pm_mix(&wanted, sizeof wanted, 0), *at;
+	bool fresh;
+
+	for (;; key++) {	/* until it is this one, or none */
+		at = pm_map_put(&p->lane_at, key, &fresh);
+		if (fresh)
+			break;
+		if (!memcmp(&p->lane[*at].c, &wanted, sizeof wanted))
+			return *at;
+	}
+	*at = p->nlane;
 	pm_grow(p->lane, p->nlane, p->cap_lane);
 	p->lane[p->nlane] = (struct bounds_total){ .c = wanted, .resource = resource };
 	return p->nlane++;
@@ -120,6 +130,7 @@ static void add_lane(struct bounds_group *g, unsigned l, const struct pm_core_co
 		     uint32_t *column)
 {
 	struct bounds_lane *k = g->lane + l;
+	bool reserves = false;
 
 	k->c = *c;
 	g->column[l] = column;
@@ -132,11 +143,11 @@ static void add_lane(struct bounds_group *g, unsigned l, const struct pm_core_co
 	g->forward[l] = c->forward;
 	for (unsigned i = 0; i < NR(c->lat); i++)
 		g->lat[i][l] = c->lat[i];
-	g->queue_n[l] = c->queue;
-	g->rob_n[l] = c->rob;
-	g->lq_n[l] = c->lq;
-	g->sq_n[l] = c->sq;
-	g->varied_queue |= c->queue != g->queue_n[0];
+	g->queue_size[l] = c->queue;
+	g->rob_size[l] = c->rob;
+	g->lq_size[l] = c->lq;
+	g->sq_size[l] = c->sq;
+	g->varied_queue |= (int32_t)c->queue != g->queue_size[0];
 	g->varied_rob |= c->rob != BOUNDS_ROB;
 	g->has_lq |= !is_free(c->lq);
 	g->has_sq |= !is_free(c->sq);
@@ -149,15 +160,15 @@ static void add_lane(struct bounds_group *g, unsigned l, const struct pm_core_co
 		const uint32_t any = pm_core_ports(&pm_core_big, i);
 
 		k->ports[i] = is_free(any >> 8 ? c->vec : c->alu) ? 0 : pm_core_ports(c, i);
-		g->issuing[i] |= (k->ports[i] || (k->has_iq && any)) << l;
 	}
 	k->ports[BOUNDS_LOAD] = is_free(c->loads) ? 0 : ((1u << c->loads) - 1) << 16;
 	k->ports[BOUNDS_STORE] = is_free(c->stores) ? 0 : ((1u << c->stores) - 1) << 20;
-	for (unsigned i = BOUNDS_LOAD; i <= BOUNDS_STORE; i++)
-		g->issuing[i] |= (k->ports[i] || k->has_iq) << l;
-	for (unsigned i = 0; i < NR(g->issuing); i++)
-		g->calendars |= g->issuing[i] & 1u << l;
-	if (g->calendars >> l & 1) {
+	for (unsigned i = 0; i < NR(k->ports); i++) {
+		g->reserving[i] |= (k->ports[i] != 0) << l;
+		reserves |= k->ports[i] != 0;
+	}
+	g->scheduled |= k->has_iq << l;
+	if (reserves || k->has_iq) {
 		k->calendar.v = pm_alloc(CALENDAR_FIRST * sizeof *k->calendar.v);
 		k->calendar.mask = CALENDAR_FIRST - 1;
 	}
@@ -167,7 +178,7 @@ static void add_lane(struct bounds_group *g, unsigned l, const struct pm_core_co
 static void begin(struct bounds_pass *p)
 {
 	static const uint8_t order[PM_BOUNDS_COUNT] = { PM_BOUNDS_none, PM_BOUNDS_width,
-		PM_BOUNDS_fetch, PM_BOUNDS_sq, PM_BOUNDS_lq, PM_BOUNDS_rob, PM_BOUNDS_mshr,
+		PM_BOUNDS_fetch, PM_BOUNDS_rob, PM_BOUNDS_lq, PM_BOUNDS_sq, PM_BOUNDS_mshr,
 		PM_BOUNDS_vec, PM_BOUNDS_stores, PM_BOUNDS_loads, PM_BOUNDS_alu, PM_BOUNDS_iq };
 	struct bounds_group *g = NULL;
 	unsigned n = LANES;
@@ -225,13 +236,14 @@ static void move_origin(struct bounds_group *g)
 
 	for (unsigned l = 0; l < LANES; l++) {
 		late |= g->now.commit[l] > MOVE_AT || g->written[l] > MOVE_AT;
-		by[l] = g->now.dispatch[l] > BEHIND ? (g->now.dispatch[l] - BEHIND) & -(int)BOUNDS_MOVE : 0;
+		by[l] = g->now.dispatch[l] > BEHIND ? g->now.dispatch[l] - BEHIND : 0;
+		by[l] &= -(int)BOUNDS_MOVE;
 	}
 	if (!late)
 		return;
 	/* without a limit to the store queue nobody asks when a store is written */
 	for (unsigned l = 0; l < LANES; l++)
-		if (is_free(g->sq_n[l]))
+		if (is_free(g->sq_size[l]))
 			g->written[l] = g->now.commit[l];
 	move(g->reg, NR(g->reg), &by);
 	move(&g->now.fetch, 1, &by);

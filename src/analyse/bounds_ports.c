@@ -7,11 +7,11 @@
 
 #define BUSY_MOST	64		/* more than the cycles that a port stays taken */
 
-/* A calendar has the cycles from that of dispatch, @now, on. In lanes with ports it has the ports
- * that are taken; in lanes with a scheduler, how many operations issue. */
-static __attribute__((noinline)) void extend(struct bounds_calendar *c, uint32_t now, uint32_t t)
+/* A calendar has the cycles `from` on, which is no later than that of dispatch: in lanes with ports,
+ * those that are taken; in lanes with a scheduler, how many operations issue. */
+static __attribute__((noinline)) void extend(struct bounds_calendar *c, uint32_t t)
 {
-	const uint32_t was = c->mask;
+	const uint32_t was = c->mask, now = c->from;
 	uint32_t *v;
 
 	while (t - now >= c->mask - BUSY_MOST)
@@ -23,37 +23,43 @@ static __attribute__((noinline)) void extend(struct bounds_calendar *c, uint32_t
 	c->v = v;
 }
 
-static inline void reach(struct bounds_calendar *c, uint32_t now, uint32_t t)
+static inline void reach(struct bounds_calendar *c, uint32_t t)
 {
-	if (__builtin_expect(t - now >= c->mask - BUSY_MOST, 0))
-		extend(c, now, t);
+	if (__builtin_expect(t - c->from >= c->mask - BUSY_MOST, 0))
+		extend(c, t);
 }
 
-/* Cycles from..to - 1 are over: what issued in them has left the scheduler. */
-static inline void pass(struct bounds_calendar *c, uint32_t from, uint32_t to)
+/* Cycles before @to are over. How many operations issued in them. */
+static inline uint32_t pass(struct bounds_calendar *c, uint32_t to)
 {
-	for (; from != to; from++) {
-		c->waiting -= c->v[from & c->mask];	/* of ports, a number that means nothing */
-		c->v[from & c->mask] = 0;
+	/* more than the calendar has: there is nothing in the rest */
+	const uint32_t last = to - c->from > c->mask ? c->from + c->mask + 1 : to;
+	uint32_t n = 0;
+
+	for (uint32_t t = c->from; t != last; t++) {
+		n += c->v[t & c->mask];
+		c->v[t & c->mask] = 0;
 	}
+	c->from = to;
+	return n;
 }
 
-void bounds_dispatch(struct bounds_group *g, const lanes_t *before, lanes_t *to, unsigned entries)
+void bounds_dispatch(struct bounds_group *g, lanes_t *to, unsigned entries)
 {
-	for (unsigned of = g->calendars; of; of &= of - 1) {
+	for (unsigned of = g->scheduled; of; of &= of - 1) {
 		const unsigned l = __builtin_ctz(of);
 		struct bounds_lane *k = g->lane + l;
 		struct bounds_calendar *c = &k->calendar;
-		uint32_t d = (*to)[l];
+		uint32_t d = (*to)[l], waiting = c->waiting;
 
-		if (d != (uint32_t)(*before)[l])
-			pass(c, (*before)[l], d);
-		if (!k->has_iq)
-			continue;
-		for (; c->waiting + entries > k->c.iq && c->waiting; d++)
-			pass(c, d, d + 1);
-		c->waiting += entries;
-		(*to)[l] = d;
+		if (d != c->from)
+			waiting -= pass(c, d);
+		if (__builtin_expect(waiting + entries > k->c.iq, 0)) {
+			for (; waiting + entries > k->c.iq && waiting; d++)
+				waiting -= pass(c, d + 1);
+			(*to)[l] = d;
+		}
+		c->waiting = waiting + entries;
 	}
 }
 
@@ -64,14 +70,16 @@ static inline uint32_t reserve(struct bounds_calendar *c, uint32_t now, uint32_t
 {
 	uint32_t free;
 
-	reach(c, now, t);
+	if (c->from != now)
+		pass(c, now);
+	reach(c, t);
 	free = ports & ~c->v[t & c->mask];
 	if (!free) {
 		const bool known = t >= c->full[class].from && t < c->full[class].to;
 
 		c->full[class].from = known ? c->full[class].from : t;
 		for (t = known ? c->full[class].to : t + 1;; t++) {
-			reach(c, now, t);
+			reach(c, t);
 			free = ports & ~c->v[t & c->mask];
 			if (free)
 				break;
@@ -84,20 +92,25 @@ static inline uint32_t reserve(struct bounds_calendar *c, uint32_t now, uint32_t
 	return t;
 }
 
-void bounds_issue(struct bounds_group *g, const lanes_t *now, unsigned class, unsigned busy,
-		  lanes_t *t)
+void bounds_reserve(struct bounds_group *g, const lanes_t *now, unsigned class, unsigned busy,
+		    lanes_t *t)
 {
-	for (unsigned of = g->issuing[class]; of; of &= of - 1) {
+	for (unsigned of = g->reserving[class]; of; of &= of - 1) {
 		const unsigned l = __builtin_ctz(of);
 		struct bounds_lane *k = g->lane + l;
-		struct bounds_calendar *c = &k->calendar;
 
-		if (k->has_iq) {
-			reach(c, (*now)[l], (*t)[l]);
-			c->v[(*t)[l] & c->mask]++;
-		} else {
-			(*t)[l] = reserve(c, (*now)[l], k->ports[class], class, (*t)[l], busy);
-		}
+		(*t)[l] = reserve(&k->calendar, (*now)[l], k->ports[class], class, (*t)[l], busy);
+	}
+}
+
+void bounds_leave(struct bounds_group *g, const lanes_t *t)
+{
+	for (unsigned of = g->scheduled; of; of &= of - 1) {
+		const unsigned l = __builtin_ctz(of);
+		struct bounds_calendar *c = &g->lane[l].calendar;
+
+		reach(c, (*t)[l]);
+		c->v[(*t)[l] & c->mask]++;
 	}
 }
 
@@ -157,6 +170,9 @@ void bounds_move_lane(struct bounds_lane *k, uint32_t by)
 {
 	for (unsigned i = 0; i < k->nline; i++)
 		k->line[i] = less(k->line[i], by);
+	if (k->calendar.v && k->calendar.from < by)
+		k->calendar.waiting -= pass(&k->calendar, by);
+	k->calendar.from = less(k->calendar.from, by);
 	for (unsigned i = 0; i < NR(k->calendar.full); i++) {
 		k->calendar.full[i].from = less(k->calendar.full[i].from, by);
 		k->calendar.full[i].to = less(k->calendar.full[i].to, by);

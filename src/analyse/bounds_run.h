@@ -2,22 +2,33 @@
 /* bounds_run.h - eight lanes go through operations: the rules of core.h, as bounds.h changes them
  *
  * Included once for each kind of processor: TARGET is the attribute of its functions, ON(name) what
- * they are called there; LATER and SOONER choose lane by lane. Comparisons of lanes give -1 where
+ * they are called there; LATER and SOONER choose lane by lane, GATHER has
+ * an index for each lane. Comparisons of lanes give -1 where
  * they hold. What changes with each operation is in @n, which stays in registers. */
+
+/* When the entry leaves that has to, before @more entries behind the @n that there were have room
+ * in a queue of @size: each lane's own. @ring has @places places. */
+static TARGET INLINE void ON(leaves)(const lanes_t *ring, uint32_t places, uint64_t n,
+				     const lanes_t *more, const lanes_t *size, lanes_t *left)
+{
+	const lanes_t lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
+	const lanes_t at = (int32_t)(n % places) + *more - 1 - *size;
+
+	GATHER(*left, ring, (at & (int32_t)(places - 1)) * LANES + lane);
+}
 
 /* (1) */
 static TARGET INLINE void ON(fetch)(const struct bounds_group *g, struct bounds_now *n,
 				    const struct core_insn *op, uint64_t number)
 {
 	const lanes_t before = n->fetch, bytes = n->bytes + op->len;
-	const lanes_t some = n->insns > 0;
+	const lanes_t some = n->insns > 0, one = some - some + 1;
 	lanes_t fetch, left, more;
 
 	if (__builtin_expect(g->varied_queue, 0))
-		for (unsigned l = 0; l < LANES; l++)
-			left[l] = g->queue[(number - g->queue_n[l]) % BOUNDS_PLACES][l];
+		ON(leaves)(g->queue, BOUNDS_PLACES, number, &one, &g->queue_size, &left);
 	else
-		left = g->queue[(number - g->queue_n[0]) % BOUNDS_PLACES];
+		left = g->queue[(number - g->queue_size[0]) % BOUNDS_PLACES];
 	if (__builtin_expect(op->fetch_level, 0))
 		fetch = before + g->lat[op->fetch_level] - some;
 	else
@@ -55,41 +66,35 @@ static TARGET INLINE void ON(dispatch)(struct bounds_group *g, struct bounds_now
 {
 	const struct core_rule *r = op->rule;
 	lanes_t d = LATER(g->rob[(nuop + r->uops - 1 - BOUNDS_ROB) % BOUNDS_UOPS] + 1, g->barrier);
-	lanes_t same;
+	const lanes_t none = d - d;
+	lanes_t same, left;
 
 	if (__builtin_expect(r->serial, 0))
 		d = LATER(d, n->commit + 1);
 	if (g->varied_rob) {
-		lanes_t left;
+		const lanes_t uops = none + r->uops, most = SOONER(g->rob_size, uops);
 
-		for (unsigned l = 0; l < LANES; l++) {
-			const uint32_t size = g->rob_n[l],
-				       uops = r->uops < size ? r->uops : size;
-
-			left[l] = g->rob[(nuop + uops - 1 - size) % BOUNDS_UOPS][l];
-		}
+		ON(leaves)(g->rob, BOUNDS_UOPS, nuop, &most, &g->rob_size, &left);
 		d = LATER(d, left + 1);
 	}
-	for (unsigned l = 0; g->has_lq && op->nload && l < LANES; l++)
-		if (g->lq_n[l] != BOUNDS_FREE) {
-			const int32_t left =
-				g->lq[(nload + op->nload - 1 - g->lq_n[l]) % BOUNDS_PLACES][l];
+	if (g->has_lq && op->nload) {
+		const lanes_t more = none + op->nload;
 
-			d[l] = d[l] > left ? d[l] : left + 1;
-		}
-	for (unsigned l = 0; g->has_sq && op->nstore && l < LANES; l++)
-		if (g->sq_n[l] != BOUNDS_FREE) {
-			const int32_t left =
-				g->sq[(nstore + op->nstore - 1 - g->sq_n[l]) % BOUNDS_PLACES][l];
+		ON(leaves)(g->lq, BOUNDS_PLACES, nload, &more, &g->lq_size, &left);
+		d = LATER(d, (left & (g->lq_size != BOUNDS_FREE)) + 1);
+	}
+	if (g->has_sq && op->nstore) {
+		const lanes_t more = none + op->nstore;
 
-			d[l] = d[l] > left ? d[l] : left + 1;
-		}
+		ON(leaves)(g->sq, BOUNDS_PLACES, nstore, &more, &g->sq_size, &left);
+		d = LATER(d, (left & (g->sq_size != BOUNDS_FREE)) + 1);
+	}
 	d = LATER(d, n->fetch + g->front);
 	d = LATER(d, n->dispatch - (n->slots + r->uops > g->width));
-	if (g->calendars) {
-		lanes_t to = d, from = n->dispatch;
+	if (g->scheduled) {
+		lanes_t to = d;
 
-		bounds_dispatch(g, &from, &to, op->nload + op->nstore + (r->issues != 0));
+		bounds_dispatch(g, &to, op->nload + op->nstore + (r->issues != 0));
 		d = to;
 	}
 	same = d == n->dispatch;
@@ -101,14 +106,18 @@ static TARGET INLINE void ON(dispatch)(struct bounds_group *g, struct bounds_now
 static TARGET INLINE void ON(issue)(struct bounds_group *g, const struct bounds_now *n,
 				    unsigned class, unsigned busy, lanes_t *t)
 {
-	lanes_t at, now;
+	if (g->reserving[class]) {
+		const lanes_t now = n->dispatch;
+		lanes_t at = *t;
 
-	if (!g->issuing[class])
-		return;
-	at = *t;
-	now = n->dispatch;
-	bounds_issue(g, &now, class, busy, &at);
-	*t = at;
+		bounds_reserve(g, &now, class, busy, &at);
+		*t = at;
+	}
+	if (g->scheduled) {
+		const lanes_t at = *t;
+
+		bounds_leave(g, &at);
+	}
 }
 
 /* (3) *@ready: not before the data of @load, which may issue in cycle @from. */
@@ -321,6 +330,7 @@ static TARGET void ON(run)(struct bounds_group *g, struct bounds_group *h,
 }
 
 #undef LATER
+#undef GATHER
 #undef SOONER
 #undef TARGET
 #undef ON

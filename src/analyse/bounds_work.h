@@ -32,7 +32,7 @@ typedef int32_t lanes_t __attribute__((vector_size(4 * LANES)));
 
 /* Of a lane with ports or a scheduler: cycles from that of dispatch on, as in core.c. */
 struct bounds_calendar {
-	uint32_t *v, mask;
+	uint32_t *v, mask, from;
 	uint32_t waiting;		/* iq: operations that have not issued */
 	struct { uint32_t from, to; } full[PM_CORE_CLASS_COUNT + 2];
 };
@@ -56,11 +56,11 @@ struct bounds_group {
 	lanes_t written, barrier, mem_free, ended;
 	/* the configuration */
 	lanes_t most_insns, most_bytes, front, bubble, width, gap, forward, lat[4];
-	uint32_t queue_n[LANES], rob_n[LANES], lq_n[LANES], sq_n[LANES];
+	lanes_t queue_size, rob_size, lq_size, sq_size;
 	uint32_t *column[LANES];	/* cycles of windows, NULL: nobody wants this lane */
 	bool varied_queue, varied_rob, has_lq, has_sq, has_mshr;
-	uint8_t calendars;		/* bits: lanes that have one; ... that ask it for a class */
-	uint8_t issuing[PM_CORE_CLASS_COUNT + 2];
+	/* bits: lanes whose scheduler is limited; ... whose ports for a class are */
+	uint8_t scheduled, reserving[PM_CORE_CLASS_COUNT + 2];
 	struct bounds_lane lane[LANES];
 	lanes_t *rob, *queue, *lq, *sq;	/* rings, as in core.c: commit, dispatch, commit, written */
 	lanes_t *line, *word;		/* a line comes; a word's store issued */
@@ -86,15 +86,17 @@ struct bounds_batch {
 	uint16_t word[9 * (4 * CORE_GATHER + 1)];
 };
 
-/* bounds_run.c: @g and @h, unless it is NULL, go through all operations of @b; cycles of windows that
- * end go to the columns. */
+/* bounds_run.c: @g and @h, unless it is NULL, go through all operations of @b; cycles of windows
+ * that end go to the columns. */
 void bounds_run(struct bounds_group *g, struct bounds_group *h, const struct bounds_batch *b);
 
-/* bounds_ports.c: what lanes with a calendar, or a heap of lines, do by themselves. @t, @d: when it
- * could be at first, in and out. @before, @now: the cycle of dispatch. */
-void bounds_dispatch(struct bounds_group *g, const lanes_t *before, lanes_t *d, unsigned entries);
-void bounds_issue(struct bounds_group *g, const lanes_t *now, unsigned class, unsigned busy,
-		  lanes_t *t);
+/* bounds_ports.c: what lanes with a calendar, or a heap of lines, do by themselves. @d, @t: when it
+ * could be at first, in and out. */
+void bounds_dispatch(struct bounds_group *g, lanes_t *d, unsigned entries);
+/* A port; the cycle of dispatch is @now. */
+void bounds_reserve(struct bounds_group *g, const lanes_t *now, unsigned class, unsigned busy,
+		    lanes_t *t);
+void bounds_leave(struct bounds_group *g, const lanes_t *t);	/* the scheduler */
 void bounds_line(struct bounds_group *g, lanes_t *start);
 void bounds_line_comes(struct bounds_group *g, const lanes_t *data);
 /* The origin of the lane's times moves by @by, a multiple of BOUNDS_MOVE. */
@@ -121,6 +123,7 @@ struct bounds_pass {
 	size_t ngroup, cap_group;
 	struct bounds_total *lane;
 	size_t nlane, cap_lane;
+	struct pm_map lane_at;		/* by what it is */
 	struct bounds_batch batch;
 	uint64_t windows;
 	uint64_t issues[PM_CORE_CLASS_COUNT], loads, stores;	/* operations by where they issue */

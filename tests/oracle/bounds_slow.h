@@ -38,7 +38,7 @@ struct b_lane {
 	struct b_list dispatched, rob, lq, sq, iq, mshr;
 	struct b_list cycles;		/* of windows */
 	struct pm_map ports;		/* by cycle: a bit for each that is taken */
-	uint64_t line[4096], line_comes[4096], word[1024], word_issued[1024];	/* line, word: + 1 */
+	uint64_t line[4096], line_comes[4096], word[1024], word_issued[1024];	/* + 1 */
 };
 
 static struct b_lane *b_lane_new(const struct pm_core_conf *c, enum pm_bounds_resource only,
@@ -144,8 +144,8 @@ static void b_dispatch(struct b_lane *b, const struct pm_core_op *op, unsigned e
 /* (3); (2) of bounds.h */
 static uint64_t b_load(struct b_lane *b, const struct pm_core_op *op, unsigned i, uint64_t addr)
 {
-	const uint64_t t = b_port(b, b->only == PM_BOUNDS_loads, ((1u << b->c.loads) - 1) << 16, addr,
-				  1);
+	const uint32_t ports = ((1u << b->c.loads) - 1) << 16;
+	const uint64_t t = b_port(b, b->only == PM_BOUNDS_loads, ports, addr, 1);
 	const uint64_t line = op->load[i] / 64,
 		       last = op->load[i] + (op->load_size[i] ? op->load_size[i] : 1) - 1;
 	const unsigned level = op->load_level[i];
@@ -206,14 +206,15 @@ static void b_retire(struct b_lane *b, const struct pm_core_op *op, uint64_t end
 	b->commit = commit;
 	b->commit_used += op->uops;
 	for (unsigned i = 0; i < op->nstore; i++) {
-		const uint64_t last = op->store[i] + (op->store_size[i] ? op->store_size[i] : 1) - 1;
+		const unsigned size = op->store_size[i] ? op->store_size[i] : 1;
+		const uint64_t first = op->store[i] / 8, last = (op->store[i] + size - 1) / 8;
 
 		b->written = b_later(b->written, commit) + 1;
 		if (op->store_level[i])
 			b->written = b_later(b->written,
 					     issued[i] + b->c.lat[op->store_level[i]]);
 		b_note(&b->sq, b->written);
-		for (uint64_t w = op->store[i] / 8; w <= last / 8 && w < op->store[i] / 8 + 8; w++) {
+		for (uint64_t w = first; w <= last && w < first + 8; w++) {
 			b->word[w % 1024] = w + 1;
 			b->word_issued[w % 1024] = issued[i];
 		}

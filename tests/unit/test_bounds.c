@@ -98,8 +98,9 @@ static struct pm_core_conf random_conf(struct o_random *r)
 	const struct pm_core_conf *const base[] = { &pm_core_big, &pm_core_mid, &pm_core_small };
 	struct pm_core_conf c = *base[o_rnd(r) % 3];
 	const struct { uint32_t *to, lo, hi; } v[] = {
-		{ &c.fetch, 1, 12 }, { &c.bytes, 15, 64 }, { &c.queue, 1, 100 }, { &c.front, 1, 20 },
-		{ &c.bubble, 0, 8 }, { &c.width, 1, 10 }, { &c.rob, 8, 600 }, { &c.iq, 8, 200 },
+		{ &c.fetch, 1, 12 }, { &c.bytes, 15, 64 }, { &c.queue, 1, 100 },
+		{ &c.front, 1, 20 }, { &c.bubble, 0, 8 }, { &c.width, 1, 10 },
+		{ &c.rob, 8, 600 }, { &c.iq, 8, 200 },
 		{ &c.lq, 4, 100 }, { &c.sq, 4, 100 }, { &c.mshr, 1, 50 }, { &c.gap, 0, 20 },
 		{ &c.forward, 1, 20 }, { &c.alu, 1, 8 }, { &c.vec, 1, 8 }, { &c.loads, 1, 4 },
 		{ &c.stores, 1, 4 },
