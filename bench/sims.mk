@@ -17,3 +17,8 @@ bench-sweep: all $(B)/bench/bench_sims	## 100 configurations of caches against o
 bench-samples: all		## sampled cores against whole traces, half an hour (N=INSTRUCTIONS of each, W='gzip cc1', TRAINING='0 50k 200k')
 	@bench/inputs $(B)/bench/data
 	@bench/samples $(CURDIR)/$(B)/pugmark $(B)/bench/data $(N)
+
+.PHONY: bench-bounds
+bench-bounds: all		## how bounds rank cores beside the core itself, and what 1,000 cost (N=INSTRUCTIONS, CORES=200, SEED=1, W='gzip cc1', ROUNDS=0: no times)
+	@bench/inputs $(B)/bench/data
+	@bench/bounds $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)

@@ -9,14 +9,13 @@
 
 #define LINE_SHIFT	6
 #define CALENDAR_FIRST	4096		/* cycles that a calendar covers at first */
-#define MOVE_AT		(1 << 30)	/* times that are later let the origin move */
-#define BEHIND		(1 << 28)	/* ... to so much before dispatch: what was then is over */
 
 struct bounds_pass *bounds_pass_new(uint32_t window)
 {
 	struct bounds_pass *p = pm_alloc(sizeof *p);
 
 	p->batch.window = window;
+	p->origin = (struct bounds_origin){ .late = 1 << 30, .behind = 1 << 28, .step = 1 << 26 };
 	return p;
 }
 
@@ -229,15 +228,15 @@ static void move(lanes_t *v, size_t n, const lanes_t *by)
 	}
 }
 
-static void move_origin(struct bounds_group *g)
+static void move_origin(struct bounds_group *g, const struct bounds_origin *o)
 {
 	lanes_t by;
 	bool late = false;
 
 	for (unsigned l = 0; l < LANES; l++) {
-		late |= g->now.commit[l] > MOVE_AT || g->written[l] > MOVE_AT;
-		by[l] = g->now.dispatch[l] > BEHIND ? g->now.dispatch[l] - BEHIND : 0;
-		by[l] &= -(int)BOUNDS_MOVE;
+		late |= g->now.commit[l] > o->late || g->written[l] > o->late;
+		by[l] = g->now.dispatch[l] > o->behind ? g->now.dispatch[l] - o->behind : 0;
+		by[l] &= -o->step;
 	}
 	if (!late)
 		return;
@@ -357,7 +356,7 @@ static void run(struct bounds_pass *p, const struct core_insn *op, size_t n,
 	for (size_t i = 0; i < p->ngroup; i += 2)
 		bounds_run(p->group[i], i + 1 < p->ngroup ? p->group[i + 1] : NULL, b);
 	for (size_t i = 0; i < p->ngroup; i++)
-		move_origin(p->group[i]);
+		move_origin(p->group[i], &p->origin);
 	b->ninsn += n;
 	for (size_t i = 0; i < n; i++)
 		b->nuop += op[i].rule->uops;

@@ -15,7 +15,6 @@
 
 #define BOUNDS_FREE	INT32_MAX	/* a resource that is not limited */
 #define BOUNDS_ROB	4096		/* what core_conf.c allows at most */
-#define BOUNDS_MOVE	(1u << 26)	/* more than the cycles of any calendar */
 #define BOUNDS_WINDOWS	256		/* that are kept until the configurations are told */
 
 /* ---- eight lanes ---------------------------------------------------------------------------- */
@@ -99,7 +98,7 @@ void bounds_reserve(struct bounds_group *g, const lanes_t *now, unsigned class, 
 void bounds_leave(struct bounds_group *g, const lanes_t *t);	/* the scheduler */
 void bounds_line(struct bounds_group *g, lanes_t *start);
 void bounds_line_comes(struct bounds_group *g, const lanes_t *data);
-/* The origin of the lane's times moves by @by, a multiple of BOUNDS_MOVE. */
+/* The origin of the lane's times moves by @by, a multiple of any calendar's length. */
 void bounds_move_lane(struct bounds_lane *k, uint32_t by);
 
 /* ---- a pass --------------------------------------------------------------------------------- */
@@ -118,7 +117,12 @@ struct bounds_total {
 	uint64_t bucket[BOUNDS_BUCKETS];
 };
 
+/* Times that are later than @late let the origin move to @behind before dispatch: what was then is
+ * over. It moves by multiples of @step, which is more than the cycles of any calendar. */
+struct bounds_origin { int32_t late, behind, step; };
+
 struct bounds_pass {
+	struct bounds_origin origin;
 	struct bounds_group **group;
 	size_t ngroup, cap_group;
 	struct bounds_total *lane;
