@@ -15,6 +15,7 @@ struct bounds_pass *bounds_pass_new(uint32_t window)
 	struct bounds_pass *p = pm_alloc(sizeof *p);
 
 	p->batch.window = window;
+	p->run = bounds_run;
 	p->origin = (struct bounds_origin){ .late = 1 << 30, .behind = 1 << 28, .step = 1 << 26 };
 	return p;
 }
@@ -354,7 +355,7 @@ static void run(struct bounds_pass *p, const struct core_insn *op, size_t n,
 	b->n = n;
 	look_up(p, op, n, load, store);
 	for (size_t i = 0; i < p->ngroup; i += 2)
-		bounds_run(p->group[i], i + 1 < p->ngroup ? p->group[i + 1] : NULL, b);
+		p->run(p->group[i], i + 1 < p->ngroup ? p->group[i + 1] : NULL, b);
 	for (size_t i = 0; i < p->ngroup; i++)
 		move_origin(p->group[i], &p->origin);
 	b->ninsn += n;

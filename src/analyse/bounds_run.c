@@ -31,6 +31,11 @@
 #include "analyse/bounds_run.h"
 #endif
 
+void bounds_run_plain(struct bounds_group *g, struct bounds_group *h, const struct bounds_batch *b)
+{
+	plain_run(g, h, b);
+}
+
 void bounds_run(struct bounds_group *g, struct bounds_group *h, const struct bounds_batch *b)
 {
 #ifdef __x86_64__

@@ -88,6 +88,8 @@ struct bounds_batch {
 /* bounds_run.c: @g and @h, unless it is NULL, go through all operations of @b; cycles of windows
  * that end go to the columns. */
 void bounds_run(struct bounds_group *g, struct bounds_group *h, const struct bounds_batch *b);
+/* ... as it does where the processor has no AVX2. */
+void bounds_run_plain(struct bounds_group *g, struct bounds_group *h, const struct bounds_batch *b);
 
 /* bounds_ports.c: what lanes with a calendar, or a heap of lines, do by themselves. @d, @t: when it
  * could be at first, in and out. */
@@ -122,6 +124,7 @@ struct bounds_total {
 struct bounds_origin { int32_t late, behind, step; };
 
 struct bounds_pass {
+	void (*run)(struct bounds_group *g, struct bounds_group *h, const struct bounds_batch *b);
 	struct bounds_origin origin;
 	struct bounds_group **group;
 	size_t ngroup, cap_group;
