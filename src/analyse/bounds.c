@@ -267,9 +267,9 @@ static enum pm_status begin(struct bounds_sim *s, const char *config, struct pm_
 		return st;
 	s->task->pass = bounds_pass_new(s->window);
 	if (!join(s, s->task))
-		return pm_fail_request(err, "bounds: these configurations limit resources in more than "
-				       "%u ways, as many lanes: give several simulators a part each",
-				       LANES_MOST);
+		return pm_fail_request(err, "bounds: these configurations limit resources in more "
+				       "than %u ways, as many lanes: give several simulators a "
+				       "part each", LANES_MOST);
 	return PM_OK;
 }
 

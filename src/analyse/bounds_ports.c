@@ -7,8 +7,8 @@
 
 #define BUSY_MOST	64		/* more than the cycles that a port stays taken */
 
-/* A calendar has the cycles `from` on, which is no later than that of dispatch: in lanes with ports,
- * those that are taken; in lanes with a scheduler, how many operations issue. */
+/* A calendar has the cycles `from` on, which is no later than that of dispatch: in lanes with
+ * ports, those that are taken; in lanes with a scheduler, how many operations issue. */
 static __attribute__((noinline)) void extend(struct bounds_calendar *c, uint32_t t)
 {
 	const uint32_t was = c->mask, now = c->from;
