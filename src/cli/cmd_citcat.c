@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "analyse/sims.h"
 #include "base/result.h"
 #include "cli/manners.h"
+#include "cli/machine_guest.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "collect/citcat/citcat.h"
@@ -20,6 +22,19 @@
 static int fail(const struct pm_err *err)
 {
 	return traces_fail(err);
+}
+
+/* Is it an x86 guest's? What cannot be read is told by who reads it. */
+static bool is_x86(const char *path)
+{
+	uint8_t head[8];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool is = fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head &&
+		  catx_is(head, sizeof head);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
 }
 
 /* "x.cat" -> "x.ims" */
@@ -82,6 +97,22 @@ static enum pm_status write_both(const struct citcat *c, const char *cat, const 
 	return st;
 }
 
+static int extract_x86(const char *cat, const char *out, const char *json)
+{
+	struct pm_result *r = pm_result_for("citcat-extract");
+	char *to = out ? pm_strdup(out) : beside(cat, ".cit");
+	struct pm_err err = { 0 };
+	int ret = 0;
+
+	if (guest_cat_extract(cat, to, r, &err) != PM_OK)
+		ret = fail(&err);
+	else if (json)
+		ret = traces_json(r, json);
+	pm_result_free(r);
+	free(to);
+	return ret;
+}
+
 static int extract(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -107,6 +138,11 @@ static int extract(int argc, char **argv)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
 	if (out && (ims || aes))
 		pm_opt_usage(&help, "-o has both in one file: it excludes --ims and --aes");
+	if (is_x86(argv[0])) {
+		if (ims || aes)
+			pm_opt_usage(&help, "an x86 guest's state and schedule are one file: -o");
+		return extract_x86(argv[0], out, json);
+	}
 	if (citcat_extract(argv[0], &c, &err) != PM_OK ||
 	    (out ? write_packed(&c, out, &err) : write_both(&c, argv[0], ims, aes, &err)) != PM_OK)
 		ret = fail(&err);
@@ -151,6 +187,21 @@ static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm
 	    pm_trace_create(*p, to->out ? to->out : "-", to->format, TRACER_FACTS, err) != PM_OK)
 		return PM_ERR;
 	return pm_pipeline_start(*p, TRACER_FACTS, "replayed traces", err);
+}
+
+struct x86 { const char *qemu, *disk; };
+
+/* An x86 guest's file replays in QEMU. */
+static int again_x86(const char *path, const struct to *to, const struct x86 *x, uint64_t limit,
+		     const char *json, bool verify)
+{
+	struct machine_guest g = {
+		.qemu = { .qemu = x->qemu, .disk = x->disk, .limit = limit },
+		.trace = to->out ? to->out : to->format ? "-" : NULL, .trace_format = to->format,
+		.sims = &to->sims, .json = json, .stats = !verify && !json && !manners.quiet,
+	};
+
+	return machine_guest_again(&g, path, verify);
 }
 
 /* "x.ims" -> "x.aes" */
@@ -207,6 +258,7 @@ static int replay(int argc, char **argv)
 	};
 	struct citcat_replay_opts o = { .limit = UINT64_MAX };
 	struct to to = { 0 };
+	struct x86 x86 = { 0 };
 	const char *json = NULL;
 	uint64_t limit = 0;
 	const struct pm_opt opts[] = {
@@ -217,12 +269,14 @@ static int replay(int argc, char **argv)
 		OPT_FLAG(0, "no-idle", &to.no_idle, "leave out loops that provably only wait"),
 		OPT_U64(0, "warmup", &to.warmup, "N", "leave out the first N instructions"),
 		OPT_U64('n', "limit", &limit, "N", "stop after N instructions"),
+		OPT_STR(0, "qemu", &x86.qemu, "FILE", "x86 guests: QEMU (default: as recorded)"),
+		OPT_STR(0, "disk", &x86.disk, "FILE", "x86 guests: where the disk image is now"),
 		OPT_STR(0, "json", &json, "FILE",
 			"counts and results as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 1;
-	struct pm_result *r = pm_result_for("citcat-replay");
+	struct pm_result *r;
 	struct citcat_result res = { 0 };
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
@@ -233,6 +287,15 @@ static int replay(int argc, char **argv)
 	if (n != 1 && n != 2)
 		pm_opt_usage(&help, "expected FILE.cit, or FILE.ims and .aes, found %d operands",
 			     n);
+	if (is_x86(argv[0])) {
+		if (n != 1 || to.no_idle || to.warmup)
+			pm_opt_usage(&help, "a second file, --no-idle and --warmup are for the "
+				     "R4400's");
+		return again_x86(argv[0], &to, &x86, limit, json, false);
+	}
+	if (x86.qemu || x86.disk)
+		pm_opt_usage(&help, "--qemu and --disk are for x86 guests");
+	r = pm_result_for("citcat-replay");
 	aes = n == 2 ? pm_strdup(argv[1]) : aes_of(argv[0]);
 	if (limit)
 		o.limit = limit;
@@ -294,6 +357,7 @@ static int verify(int argc, char **argv)
 	};
 	const char *ims = NULL, *aes = NULL, *json = NULL;
 	struct to to = { 0 };
+	struct x86 x86 = { 0 };
 	bool state = false;
 	const struct pm_opt opts[] = {
 		OPT_FLAG(0, "state", &state,
@@ -304,19 +368,29 @@ static int verify(int argc, char **argv)
 		OPT_STR('t', "to", &to.format, "FORMAT", "its format (default: by the name)"),
 		OPT_LIST('s', "sim", &to.sims, "NAME:CONFIG",
 			"a simulator or sink on it, as `pugmark sim` has them"),
+		OPT_STR(0, "qemu", &x86.qemu, "FILE", "x86 guests: QEMU (default: as recorded)"),
+		OPT_STR(0, "disk", &x86.disk, "FILE", "x86 guests: where the disk image is now"),
 		OPT_STR(0, "json", &json, "FILE", "counts as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
 	struct pm_pipeline *p = NULL;
 	struct pm_err err = { 0 };
-	struct pm_result *r = pm_result_for("citcat-verify");
+	struct pm_result *r;
 	struct citcat_verify v = { 0 };
 
 	if (n != 1)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
 	if (!ims != !aes)
 		pm_opt_usage(&help, "--ims and --aes belong together");
+	if (is_x86(argv[0])) {
+		if (ims || state)
+			pm_opt_usage(&help, "%s is for the R4400", ims ? "--ims" : "--state");
+		return again_x86(argv[0], &to, &x86, 0, json, true);
+	}
+	if (x86.qemu || x86.disk)
+		pm_opt_usage(&help, "--qemu and --disk are for x86 guests");
+	r = pm_result_for("citcat-verify");
 	if (open_trace(&to, false, &p, &err) != PM_OK ||
 	    citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK)
 		goto out;
@@ -372,7 +446,7 @@ static int stat_(int argc, char **argv)
 
 	if (n != 1)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
-	st = citcat_stat(argv[0], r, &err);
+	st = is_x86(argv[0]) ? guest_cat_stat(argv[0], r, &err) : citcat_stat(argv[0], r, &err);
 	if (st == PM_OK && json) {
 		pm_result_json(r, &out);
 		st = pm_report_save(json, &out, &err);

@@ -161,7 +161,8 @@ static const struct pm_opt run_opts[] = {
 	OPT_STR(0, "save", &run.save, "FILE", "write a snapshot at the end"),
 	OPT_HEAD("what to record"),
 	OPT_STR(0, "cat", &run.monitor.cat, "FILE",
-		"the bus with data, from the guest's begin to its end"),
+		"the bus with data, from the guest's begin to its end; with --guest the bus "
+		"without data, and what a replay needs"),
 	OPT_FLAG(0, "sideband", &run.monitor.sideband,
 		 "record from power-on or from --load, with reports from the processor itself"),
 	OPT_STR(0, "bus", &run.monitor.bus, "FILE",
@@ -199,7 +200,7 @@ static uint64_t check_guest(const struct pm_opt_help *help)
 {
 	const struct { const char *option; bool given; } r4400[] = {
 		{ "--elf", run.elf }, { "--load", run.load }, { "--save", run.save },
-		{ "--cat", run.monitor.cat }, { "--sideband", run.monitor.sideband },
+		{ "--sideband", run.monitor.sideband },
 		{ "--no-idle", run.no_idle }, { "--warmup", run.warmup },
 		{ "--cycles", run.cycles }, { "--gdb", run.gdb },
 	};
@@ -216,11 +217,14 @@ static uint64_t check_guest(const struct pm_opt_help *help)
 		pm_opt_usage(help, "--kernel-events is for guests of x86_64, not of %s", run.guest);
 	if (!pm_parse_size(run.ram ? run.ram : QEMU_RAM, &ram) || ram < 1 << 20)
 		pm_opt_usage(help, "'%s' is not a size of RAM", run.ram);
-	if (run.monitor.bus && (ram > QEMU_LOW_RAM || ram % 4096))
-		pm_opt_usage(help, "--bus is for guests with at most 3G of RAM, in whole pages");
-	if (!run.monitor.bus && (run.monitor.bus_format || run.bus_caches || run.bus_locks))
-		pm_opt_usage(help, "%s needs --bus", run.monitor.bus_format ? "--bus-format" :
-			     run.bus_caches ? "--bus-caches" : "--bus-locks");
+	if ((run.monitor.bus || run.monitor.cat) && (ram > QEMU_LOW_RAM || ram % 4096))
+		pm_opt_usage(help, "%s is for guests with at most 3G of RAM, in whole pages",
+			     run.monitor.bus ? "--bus" : "--cat");
+	if (!run.monitor.bus && run.monitor.bus_format)
+		pm_opt_usage(help, "--bus-format needs --bus");
+	if (!run.monitor.bus && !run.monitor.cat && (run.bus_caches || run.bus_locks))
+		pm_opt_usage(help, "%s needs --bus or --cat", run.bus_caches ? "--bus-caches"
+			     : "--bus-locks");
 	return ram;
 }
 
@@ -437,12 +441,14 @@ static int run_guest(uint32_t ram)
 			.read_only = run.readonly, .quiet = run.quiet,
 			.console_to_stderr = run.json && !strcmp(run.json, "-"),
 			.limit = run.limit, .physical = run.monitor.bus, .ram_size = ram,
+			.kernel_fd = -1, .initrd_fd = -1, .log_fd = -1,
 		},
 		.trace = run.trace, .trace_format = run.trace_format, .json = run.json,
 		.refs = run.refs, .refs_format = run.refs_format,
 		.kernel_events = run.kernel_events, .sims = &run.sims, .stats = run.stats,
 		.bus = run.monitor.bus, .bus_format = run.monitor.bus_format,
 		.bus_caches = run.bus_caches, .bus_locks = run.bus_locks,
+		.cat = run.monitor.cat,
 	};
 
 	return machine_guest(&g);

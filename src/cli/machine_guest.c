@@ -28,6 +28,7 @@ struct guest {
 	struct qs_reader *r;
 	struct guest_events *events;	/* NULL: not wanted */
 	struct pm_kernel_file *file;
+	struct guest_cat_sink cat;
 };
 
 static volatile int interrupted;
@@ -64,22 +65,49 @@ static enum pm_status set_up(const struct machine_guest *g, struct pm_pipeline *
 	return pm_pipeline_start(p, facts, "traces of x86 guests", err);
 }
 
-/* The bus, as transactions behind caches or without. */
-static enum pm_status set_up_bus(const struct machine_guest *g, struct guest *x, struct pm_err *err)
+/* What takes transactions: files, or a comparison with one. */
+static enum pm_status add_bus_sinks(const struct machine_guest *g, struct guest *x,
+				    struct pm_err *err)
 {
-	const char *caches = g->bus_caches ? g->bus_caches : pm_cache_default(false);
+	if (g->bus && pm_trace_create(x->bus_p, g->bus, g->bus_format, GUEST_BUS_FACTS,
+				      err) != PM_OK)
+		return PM_ERR;
+	if (g->verify) {
+		x->cat.with = catx_open(g->verify, err);
+		if (!x->cat.with)
+			return PM_ERR;
+	}
+	if (x->cat.with || x->cat.to)
+		pm_pipeline_sink(x->bus_p, &guest_cat_sink_ops, &x->cat);
+	return PM_OK;
+}
+
+/* The bus, as transactions behind caches or without. */
+static enum pm_status set_up_bus(struct machine_guest *g, struct guest *x, struct pm_err *err)
+{
+	const struct guest_cat_bus how = {
+		.caches = g->bus_caches ? g->bus_caches : pm_cache_default(false),
+		.locks = g->bus_locks,
+	};
 	const struct guest_bus_config cfg = {
-		.ram = g->qemu.ram_size, .cached = strcmp(caches, "off"),
+		.ram = g->qemu.ram_size, .cached = strcmp(how.caches, "off"),
 	};
 
 	x->cached = cfg.cached;
 	x->bus_p = pm_pipeline_new();
 	pm_pipeline_info(x->bus_p, "source", "QEMU");
 	pm_pipeline_info(x->bus_p, "program", g->qemu.kernel);
-	if (cfg.cached && pm_bus_caches_add(x->bus_p, caches, g->bus_locks, &x->behind,
+	if (cfg.cached && pm_bus_caches_add(x->bus_p, how.caches, how.locks, &x->behind,
 					    err) != PM_OK)
 		return PM_ERR;
-	if (pm_trace_create(x->bus_p, g->bus, g->bus_format, GUEST_BUS_FACTS, err) != PM_OK ||
+	if (g->cat) {
+		err->file = g->cat;
+		x->cat.to = catx_create(g->cat, false, err);
+		if (!x->cat.to || guest_cat_record(x->cat.to, &g->qemu, &how, err) != PM_OK)
+			return PM_ERR;
+		err->file = NULL;
+	}
+	if (add_bus_sinks(g, x, err) != PM_OK ||
 	    pm_pipeline_start(x->bus_p, GUEST_BUS_FACTS, "bus traces of x86 guests", err) != PM_OK)
 		return PM_ERR;
 	x->bus = guest_bus_new(x->bus_p, &cfg);
@@ -132,10 +160,34 @@ static void put_run(struct pm_result *r, const struct qs_totals *t, uint64_t eve
 	pm_result_end(r);
 }
 
+/* Of a replay. */
+static void put_replay(struct pm_result *r, const struct machine_guest *g, const struct guest *x,
+		       double seconds)
+{
+	const struct qs_totals *t = qs_reader_totals(x->r);
+
+	if (g->verify) {
+		pm_result_u64(r, "differences", 0, NULL);
+		pm_result_u64(r, "compared", x->cat.compared, "records");
+	}
+	pm_result_begin(r, "replay");
+	pm_result_u64(r, "instructions", t->instructions, "instructions");
+	pm_result_u64(r, "exceptions", t->interrupts - t->external, NULL);
+	pm_result_u64(r, "interrupts", t->external, NULL);
+	pm_result_u64(r, "transactions", x->cat.compared, NULL);
+	pm_result_f64(r, "seconds", seconds, "s");
+	pm_result_f64(r, "mips", (double)t->instructions / seconds / 1e6, NULL);
+	pm_result_end(r);
+}
+
 /* What is to be printed and written once it has ended. */
 static enum pm_status report(const struct machine_guest *g, const struct pm_result *r,
 			     const struct qs_totals *t, double seconds, struct pm_err *err)
 {
+	if (g->verify && !(g->json && !strcmp(g->json, "-")))
+		printf("0 differences in %" PRIu64 " bus records; %" PRIu64 " instructions, %"
+		       PRIu64 " interrupts\n", g->replay->end.transactions, t->instructions,
+		       t->external);
 	if (g->stats)
 		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " references, %" PRIu64
 			" interrupts, %" PRIu64 " switches, %.3f s, %.1f MIPS\n", t->instructions,
@@ -160,14 +212,34 @@ static enum pm_status begin(struct machine_guest *g, struct guest *x, struct pm_
 		if (!x->file)
 			return PM_ERR;
 	}
-	if (set_up(g, x->p, err) != PM_OK || (g->bus && set_up_bus(g, x, err) != PM_OK))
+	if (set_up(g, x->p, err) != PM_OK ||
+	    ((g->bus || g->cat || g->verify) && set_up_bus(g, x, err) != PM_OK))
 		return PM_ERR;
 	x->r = qs_reader_new(x->p, g->qemu.limit);
 	if (x->bus)
 		qs_reader_bus(x->r, x->bus);
+	if (g->cat)
+		qs_reader_until_off(x->r);
 	if (x->events)
 		qs_reader_kernel(x->r, x->events, x->file, g->refs);
 	return PM_OK;
+}
+
+/* Did it come to where it was to end? */
+static enum pm_status replayed_all(const struct machine_guest *g, const struct guest *x,
+				   enum qemu_end how, const struct pm_err *ended,
+				   struct pm_err *err)
+{
+	const uint64_t n = qs_reader_totals(x->r)->instructions;
+
+	if (n == g->qemu.limit)
+		return PM_OK;
+	if (how == QEMU_INTERRUPTED || pm_failed(ended)) {
+		*err = *ended;
+		return how == QEMU_INTERRUPTED ? pm_fail(err, 0, "interrupted") : PM_ERR;
+	}
+	return pm_fail_file(err, "the replay ended after %" PRIu64 " instructions of %" PRIu64
+			    ": its log is another machine's", n, g->qemu.limit);
 }
 
 /* Run it. @ended: why it ended otherwise than it should have. */
@@ -189,9 +261,36 @@ static enum pm_status run_guest(struct machine_guest *g, struct guest *x, enum q
 	}
 	if (st == PM_OK)
 		st = qs_reader_finish(x->r, err);
+	if (st == PM_OK && g->replay)
+		st = replayed_all(g, x, *how, ended, err);
 	if (st == PM_OK && x->bus)
-		st = guest_bus_end(x->bus, *how == QEMU_RESET, err);
+		st = guest_bus_end(x->bus, g->replay ? g->replay->end.how == CATX_RESET
+				   : *how == QEMU_RESET, err);
 	return st;
+}
+
+/* Does a replay end before the trace does? */
+static bool limited(const struct machine_guest *g)
+{
+	return g->qemu.limit < g->replay->end.instructions;
+}
+
+static enum pm_status finish_cat(const struct machine_guest *g, struct guest *x, enum qemu_end how,
+				 struct pm_err *err)
+{
+	static const uint8_t as[] = {
+		[QEMU_POWERED_OFF] = CATX_POWERED_OFF, [QEMU_RESET] = CATX_RESET,
+		[QEMU_LIMIT] = CATX_LIMIT, [QEMU_INTERRUPTED] = CATX_INTERRUPTED,
+	};
+	const struct qs_totals *t = qs_reader_totals(x->r);
+	struct catx_end end = {
+		.instructions = t->instructions, .interrupts = t->external, .how = as[how],
+	};
+
+	err->file = g->cat;
+	if (guest_cat_log(x->cat.to, &g->qemu, err) != PM_OK)
+		return PM_ERR;
+	return catx_finish(x->cat.to, &end, err);
 }
 
 static enum pm_status finish(const struct machine_guest *g, struct guest *x, enum qemu_end how,
@@ -199,11 +298,18 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 {
 	const struct qs_totals *t = qs_reader_totals(x->r);
 
-	put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
+	if (g->replay)
+		put_replay(x->result, g, x, seconds);
+	else
+		put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
 	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK ||
 	    (x->bus && pm_pipeline_finish(x->bus_p, NULL, err) != PM_OK))
 		return PM_ERR;
-	if (x->bus)
+	if (x->cat.with && !limited(g) && catx_compare_end(x->cat.with, err) != PM_OK)
+		return PM_ERR;
+	if (g->cat && finish_cat(g, x, how, err) != PM_OK)
+		return PM_ERR;
+	if (x->bus && !g->replay)
 		put_bus(x->result, x);
 	if (x->file && pm_kernel_file_finish(x->file, NO_EVENTS, err) != PM_OK)
 		return PM_ERR;
@@ -212,7 +318,11 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 
 int machine_guest(struct machine_guest *g)
 {
-	struct guest x = { .p = pm_pipeline_new(), .result = pm_result_for("machine-guest") };
+	struct guest x = {
+		.p = pm_pipeline_new(),
+		.result = pm_result_for(g->verify ? "citcat-verify" : g->replay ? "citcat-replay"
+					: "machine-guest"),
+	};
 	struct pm_err err = { 0 }, ended = { 0 };
 	enum qemu_end how = QEMU_POWERED_OFF;
 	double seconds = pm_now();
@@ -235,5 +345,37 @@ int machine_guest(struct machine_guest *g)
 	pm_kernel_file_free(x.file);
 	guest_events_free(x.events);
 	pm_result_free(x.result);
-	return st == PM_OK && how != QEMU_RESET ? 0 : 1;
+	catx_close(x.cat.to);
+	catx_reader_close(x.cat.with);
+	guest_cat_release(&g->qemu);
+	return st == PM_OK && (how != QEMU_RESET || g->replay) ? 0 : 1;
+}
+
+int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
+{
+	struct guest_cat_bus bus = { 0 };
+	struct pm_err err = { 0 };
+	struct catx x;
+	int ret = 1;
+
+	g->qemu.kernel_fd = g->qemu.initrd_fd = g->qemu.log_fd = -1;
+	if (catx_load(path, &x, &err) != PM_OK)
+		return traces_fail(&err);
+	err.file = path;
+	if (verify && x.cit)
+		pm_fail_file(&err, "a .cit has no transactions to compare with: give the .cat");
+	else if (guest_cat_replay(&x, &g->qemu, &bus, &err) == PM_OK) {
+		g->qemu.physical = verify;
+		g->qemu.quiet = true;
+		g->bus_caches = bus.caches;
+		g->bus_locks = bus.locks;
+		g->replay = &x;
+		g->verify = verify ? path : NULL;
+		ret = machine_guest(g);
+	}
+	if (pm_failed(&err))
+		traces_fail(&err);
+	guest_cat_release(&g->qemu);
+	catx_release(&x);
+	return ret;
 }

@@ -4,7 +4,7 @@
 #define PM_CLI_MACHINE_GUEST_H
 
 #include "cli/opt.h"
-#include "collect/qemu/qemu_run.h"
+#include "collect/qemu/guest_cat.h"
 
 struct machine_guest {
 	struct qemu_config qemu;
@@ -14,11 +14,19 @@ struct machine_guest {
 	/* what is on its bus, and caches before that: as the simulator has them, or "off" */
 	const char *bus, *bus_format, *bus_caches;
 	bool bus_locks;					/* locked instructions lock the bus */
+	const char *cat;				/* the same, and what a replay needs */
+	/* This one again, in place of a machine; its transactions are compared with those of the file
+	 * `verify` if that is not NULL. */
+	const struct catx *replay;
+	const char *verify;
 	const struct pm_opt_list *sims;
 	bool stats;
 };
 
 /* Run it; the exit status. */
 int machine_guest(struct machine_guest *g);
+/* `pugmark citcat replay` and `verify` of the x86 guest's file @path. @verify: compare. The other
+ * members of @g say what is wanted of it. */
+int machine_guest_again(struct machine_guest *g, const char *path, bool verify);
 
 #endif

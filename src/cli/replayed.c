@@ -11,6 +11,7 @@
 #include "cli/replayed.h"
 #include "collect/citcat/citcat.h"
 #include "collect/record/recording.h"
+#include "trace/cat_x86.h"
 
 enum replayed { NOT_REPLAYED, RECORDING, CITCAT };
 
@@ -25,7 +26,8 @@ static enum replayed kind_of(const char *path)
 
 	if (fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head)
 		kind = rec_is(head, sizeof head) ? RECORDING
-		     : citcat_is_packed(head, sizeof head) ? CITCAT : NOT_REPLAYED;
+		     : citcat_is_packed(head, sizeof head) || catx_is_packed(head, sizeof head)
+		       ? CITCAT : NOT_REPLAYED;
 	if (fd >= 0)
 		close(fd);
 	return kind;

@@ -18,7 +18,7 @@
 	F(pm_fmt_idt_branch) F(pm_fmt_idt_cache) F(pm_fmt_idt_exec) \
 	F(pm_fmt_idt_branch64) F(pm_fmt_idt_cache64) F(pm_fmt_idt_exec64) \
 	F(pm_fmt_kt) F(pm_fmt_kt64) F(pm_fmt_pixie) \
-	F(pm_fmt_byu) F(pm_fmt_byu12) F(pm_fmt_byu_text) F(pm_fmt_cat) \
+	F(pm_fmt_byu) F(pm_fmt_byu12) F(pm_fmt_byu_text) F(pm_fmt_cat) F(pm_fmt_cat_x86) \
 	F(pm_fmt_laplace) F(pm_fmt_laplace64) F(pm_fmt_laplace_text) F(pm_fmt_laplace_events) \
 	F(pm_fmt_laplace_basic) F(pm_fmt_laplace_process) \
 	F(pm_fmt_din) F(pm_fmt_xdin) F(pm_fmt_dinero_binary) \

@@ -22,8 +22,14 @@
 #include "collect/qemu/stream.h"
 
 #define OLDEST		10		/* of QEMU's versions */
-#define MAX_ARGS	48
+#define MAX_ARGS	64
 #define PATIENCE	5.0		/* seconds until QEMU is killed that was asked to end */
+#define LEISURE		30.0		/* ... more, while it writes its log */
+#define STANDSTILL	120.0		/* ... that replays, and of which nothing is heard */
+
+/* Descriptors in QEMU. A guest may see what its kernel is called (multiboot), so a replay has to call
+ * it the same. */
+enum { KERNEL_AT = 60, INITRD_AT, LOG_AT };
 
 extern const char pm_qemu_plugin[], pm_qemu_plugin_end[];
 
@@ -34,6 +40,7 @@ struct qemu {
 	int ring_fd, plugin_fd, watch_fd, memory_fd, said_fd;
 	int events[2];			/* sockets: QEMU's reports of what happens to the machine */
 	struct qs_ring *ring;
+	uint32_t emptied;		/* buffers */
 	uint64_t *copy;			/* of a buffer: nobody else writes to it */
 	char *arg[MAX_ARGS];
 	unsigned narg;
@@ -89,27 +96,60 @@ static bool ask_version(const char *qemu, char *to, size_t n)
 	return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 127;
 }
 
+char *qemu_version(const struct qemu_config *cfg, struct pm_err *err)
+{
+	char text[256];
+
+	err->file = program(cfg);
+	if (!ask_version(program(cfg), text, sizeof text)) {
+		pm_fail_file(err, "cannot run it: x86 guests need QEMU %d or newer (Debian "
+			     "12: qemu-system-x86 of bookworm-backports)", OLDEST);
+		return NULL;
+	}
+	return pm_strndup(text, strcspn(text, "\r\n"));
+}
+
+int qemu_file(struct pm_err *err)
+{
+	const char *dir = getenv("TMPDIR");
+	int fd = open(dir ? dir : "/tmp", O_TMPFILE | O_RDWR, 0600);
+
+	if (fd < 0)
+		fd = memfd_create("pugmark-log", 0);
+	if (fd < 0)
+		pm_fail_errno(err, "cannot make a file without a name");
+	return fd;
+}
+
 enum pm_status qemu_check(const struct qemu_config *cfg, struct pm_err *err)
 {
-	const char *paths[] = { cfg->kernel, cfg->initrd, cfg->disk, cfg->input }, *version;
-	char text[256];
+	const char *paths[] = { cfg->log == QEMU_REPLAY ? NULL : cfg->kernel,
+				cfg->log == QEMU_REPLAY ? NULL : cfg->initrd,
+				cfg->disk, cfg->input };
+	enum pm_status st = PM_OK;
+	const char *version;
+	char *text;
 
 	for (unsigned i = 0; i < NR(paths); i++)
 		if (readable(paths[i], err) != PM_OK)
 			return PM_ERR;
-	err->file = program(cfg);
-	if (!ask_version(program(cfg), text, sizeof text))
-		return pm_fail_file(err, "cannot run it: x86 guests need QEMU %d or newer (Debian "
-				    "12: qemu-system-x86 of bookworm-backports)", OLDEST);
+	text = qemu_version(cfg, err);
+	if (!text)
+		return PM_ERR;
 	version = strstr(text, "version ");
 	if (!version)
-		return pm_fail_file(err, "says nothing of its version: is it QEMU?");
-	if (atoi(version + 8) < OLDEST)
-		return pm_fail_file(err, "is version %.*s, whose plug-ins cannot read registers: "
-				    "x86 guests need QEMU %d or newer",
-				    (int)strcspn(version + 8, " \n("), version + 8, OLDEST);
-	err->file = NULL;
-	return PM_OK;
+		st = pm_fail_file(err, "says nothing of its version: is it QEMU?");
+	else if (atoi(version + 8) < OLDEST)
+		st = pm_fail_file(err, "is version %.*s, whose plug-ins cannot read registers: "
+				  "x86 guests need QEMU %d or newer",
+				  (int)strcspn(version + 8, " \n("), version + 8, OLDEST);
+	else if (cfg->version && strcmp(cfg->version, text))
+		st = pm_fail_file(err, "is \"%s\", and the trace is from \"%s\": only that one "
+				  "replays it", text, cfg->version);
+	free(text);
+	if (st == PM_OK)
+		err->file = NULL;
+	return st;
 }
 
 __attribute__((format(printf, 2, 3)))
@@ -152,7 +192,7 @@ static void make_args(struct qemu *q)
 	arg(q, "%s", c->cpu ? c->cpu : "max,la57=off");
 	arg(q, "-m");
 	arg(q, "%s", c->ram ? c->ram : QEMU_RAM);
-	if (c->physical) {
+	if (q->memory_fd >= 0) {
 		arg(q, "-object");
 		arg(q, "memory-backend-file,id=memory,mem-path=/proc/self/fd/%d,share=on,size=%"
 		    PRIu64, q->memory_fd, c->ram_size);
@@ -160,10 +200,16 @@ static void make_args(struct qemu *q)
 		arg(q, "memory-backend=memory");
 	}
 	arg(q, "-kernel");
-	arg(q, "%s", c->kernel);
+	if (c->log)
+		arg(q, "/proc/self/fd/%d", KERNEL_AT);
+	else
+		arg(q, "%s", c->kernel);
 	if (c->initrd) {
 		arg(q, "-initrd");
-		arg(q, "%s", c->initrd);
+		if (c->log)
+			arg(q, "/proc/self/fd/%d", INITRD_AT);
+		else
+			arg(q, "%s", c->initrd);
 	}
 	if (c->append) {
 		arg(q, "-append");
@@ -173,9 +219,22 @@ static void make_args(struct qemu *q)
 		char *path = listed(c->disk);
 
 		arg(q, "-drive");
-		arg(q, "if=virtio,format=raw,%s,file=%s",
+		arg(q, "if=%s,format=raw,%s,file=%s", c->log ? "none,id=image" : "virtio",
 		    c->read_only ? "read-only=on" : "snapshot=on", path);
 		free(path);
+		if (c->log) {
+			arg(q, "-drive");
+			arg(q, "driver=blkreplay,if=none,image=image,id=disk");
+			arg(q, "-device");
+			arg(q, "virtio-blk-pci,drive=disk");
+		}
+	}
+	if (c->log) {
+		arg(q, "-rtc");
+		arg(q, "base=%s,clock=vm", c->began);
+		arg(q, "-icount");
+		arg(q, "shift=%d,rr=%s,rrfile=/proc/self/fd/%d", QEMU_NS_SHIFT,
+		    c->log == QEMU_RECORD ? "record" : "replay", LOG_AT);
 	}
 	arg(q, "-chardev");
 	arg(q, c->quiet && !c->input ? "null,id=console" : "stdio,id=console");
@@ -187,7 +246,7 @@ static void make_args(struct qemu *q)
 	arg(q, "chardev=events,mode=control");
 	arg(q, "-plugin");
 	arg(q, "/proc/self/fd/%d,ring=%d,watch=%d,memory=%d", q->plugin_fd, q->ring_fd,
-	    q->watch_fd, q->memory_fd);
+	    q->watch_fd, c->physical ? q->memory_fd : -1);
 }
 
 static enum pm_status make_files(struct qemu *q, struct pm_err *err)
@@ -209,7 +268,7 @@ static enum pm_status make_files(struct qemu *q, struct pm_err *err)
 		if (q->watch_fd < 0 || write(q->watch_fd, w, sizeof *w) != (ssize_t)sizeof *w)
 			return pm_fail_errno(err, "cannot make a memory file");
 	}
-	if (q->cfg->physical) {
+	if (q->cfg->physical || q->cfg->memory) {
 		q->memory_fd = memfd_create("pugmark-memory", 0);
 		if (q->memory_fd < 0 || ftruncate(q->memory_fd, (off_t)q->cfg->ram_size))
 			return pm_fail_errno(err, "cannot make a memory file");
@@ -225,6 +284,18 @@ static enum pm_status make_files(struct qemu *q, struct pm_err *err)
 	q->ring->magic = QS_MAGIC;
 	q->copy = pm_alloc_unset(QS_BYTES);
 	return PM_OK;
+}
+
+/* In the new process: the files of a run with a log go where its arguments say. */
+static void place_files(const struct qemu_config *c)
+{
+	const int kernel = c->kernel_fd >= 0 ? c->kernel_fd : open(c->kernel, O_RDONLY),
+		  initrd = !c->initrd || c->initrd_fd >= 0 ? c->initrd_fd
+			   : open(c->initrd, O_RDONLY);
+
+	if (kernel < 0 || dup2(kernel, KERNEL_AT) < 0 || dup2(c->log_fd, LOG_AT) < 0 ||
+	    (c->initrd && (initrd < 0 || dup2(initrd, INITRD_AT) < 0)))
+		_exit(127);
 }
 
 static enum pm_status start(struct qemu *q, struct pm_err *err)
@@ -255,6 +326,8 @@ static enum pm_status start(struct qemu *q, struct pm_err *err)
 		dup2(open("/dev/null", O_WRONLY), 1);
 	else if (c->console_to_stderr)
 		dup2(2, 1);
+	if (c->log)
+		place_files(c);
 	dup2(q->said_fd, 2);
 	execvp(q->arg[0], q->arg);
 	_exit(127);
@@ -293,38 +366,72 @@ static void release_buffer(struct qs_ring *s, uint32_t emptied)
 	syscall(SYS_futex, &s->emptied, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Empty the ring until the plug-in ends, QEMU does, or the limit is reached: PM_END. */
+/* What ends a run that is taking too long to end, or a replay that does not go on. */
+static enum pm_status lose_patience(struct qemu *q, double *asked, double heard,
+				    struct pm_err *err)
+{
+	if (*q->cfg->interrupted && !*asked) {
+		*asked = pm_now();
+		kill(q->pid, SIGTERM);
+	} else if (*asked && pm_now() - *asked > PATIENCE) {
+		kill(q->pid, SIGKILL);
+	}
+	if (q->cfg->log == QEMU_REPLAY && pm_now() - heard > STANDSTILL)
+		return pm_fail_file(err, "the replay has stood still for %.0f seconds: its log is "
+				    "another machine's", STANDSTILL);
+	return PM_OK;
+}
+
+/* Empty the ring until the plug-in ends, QEMU does, or the limit is reached: PM_END. @r: NULL:
+ * nobody wants the words any more. */
 static enum pm_status empty_ring(struct qemu *q, struct qs_reader *r, struct pm_pipeline *p,
-				 struct pm_err *err)
+				 double asked, struct pm_err *err)
 {
 	struct qs_ring *s = q->ring;
 	enum pm_status st = PM_OK;
-	double asked = 0;
-	uint32_t emptied = 0, n;
+	double heard = pm_now();
+	uint32_t n;
 	bool gone = false;
 
 	while (st == PM_OK) {
-		if (*q->cfg->interrupted && !asked) {
+		if (*q->cfg->interrupted && r && q->cfg->log == QEMU_RECORD && !asked) {
+			qs_reader_stop(r);	/* soon, and where a replay stops, too */
 			asked = pm_now();
-			kill(q->pid, SIGTERM);
-		} else if (asked && pm_now() - asked > PATIENCE) {
-			kill(q->pid, SIGKILL);
 		}
-		if (!wait_buffer(s, emptied)) {
+		if (lose_patience(q, &asked, heard, err) != PM_OK)
+			return PM_ERR;
+		if (!wait_buffer(s, q->emptied)) {
 			if (gone)
 				return PM_END;
 			gone = reaped(q, false);
 			st = pm_pipeline_tick(p, err);
 			continue;
 		}
-		n = s->used[emptied % QS_BUFFERS];
+		heard = pm_now();
+		n = s->used[q->emptied % QS_BUFFERS];
 		if (n > QS_WORDS)
 			return pm_fail_file(err, "the plug-in's buffer has %u words", n);
-		memcpy(q->copy, (char *)s + QS_HEADER + emptied % QS_BUFFERS * QS_BYTES,
+		memcpy(q->copy, (char *)s + QS_HEADER + q->emptied % QS_BUFFERS * QS_BYTES,
 		       (size_t)n * 8);
-		release_buffer(s, ++emptied);
-		st = qs_read(r, q->copy, n, err);
+		release_buffer(s, ++q->emptied);
+		if (r)
+			st = qs_read(r, q->copy, n, err);
 	}
+	return st;
+}
+
+/* The trace has ended, and QEMU has not written all of its log: it is asked to end, unless it is
+ * about to. */
+static enum pm_status end_log(struct qemu *q, bool off, struct pm_pipeline *p, struct pm_err *err)
+{
+	enum pm_status st;
+
+	if (!off && q->pid)
+		kill(q->pid, SIGTERM);
+	st = empty_ring(q, NULL, p, pm_now() + LEISURE, err);
+	if (st == PM_END && !q->pid && WIFSIGNALED(q->status))
+		return pm_fail_file(err, "ended by signal %d (%s): its log is not whole",
+				    WTERMSIG(q->status), strsignal(WTERMSIG(q->status)));
 	return st;
 }
 
@@ -404,18 +511,23 @@ enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, stru
 		.said_fd = -1, .events = { -1, -1 },
 	};
 	enum pm_status st = make_files(&q, err);
+	bool off, limit;
 
 	if (st == PM_OK)
 		st = start(&q, err);
 	if (st == PM_OK)
-		st = empty_ring(&q, r, p, err);
+		st = empty_ring(&q, r, p, 0, err);
 	if (st == PM_END) {
 		st = PM_OK;
-		if (cfg->limit && qs_reader_totals(r)->instructions >= cfg->limit) {
-			*how = QEMU_LIMIT;
-		} else {
+		off = qs_reader_is_off(r);
+		limit = cfg->limit && qs_reader_totals(r)->instructions >= cfg->limit;
+		*how = off ? QEMU_POWERED_OFF : limit ? QEMU_LIMIT : QEMU_INTERRUPTED;
+		if (cfg->log == QEMU_RECORD && q.pid)
+			st = end_log(&q, off, p, err) == PM_END ? PM_OK : PM_ERR;
+		if (!limit && !off) {
 			reaped(&q, true);
-			*how = *cfg->interrupted ? QEMU_INTERRUPTED : judge(&q, ended);
+			if (!*cfg->interrupted)
+				*how = judge(&q, ended);
 		}
 	}
 	if (st == PM_OK && *how == QEMU_INTERRUPTED)

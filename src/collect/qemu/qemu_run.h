@@ -32,10 +32,25 @@ struct qemu_config {
 	const struct qs_plan *watch;	/* the kernel's functions to watch; NULL: none */
 	uint64_t limit;			/* instructions; 0: none */
 	volatile int *interrupted;
+
+	/* Record or replay, by QEMU's own log: the clock is the number of instructions then */
+	enum qemu_log { QEMU_NO_LOG, QEMU_RECORD, QEMU_REPLAY } log;
+	int log_fd;			/* that log, a file; the caller's */
+	/* Files that hold what `kernel` and `initrd` name, for a replay; the caller's; -1: none */
+	int kernel_fd, initrd_fd;
+	bool memory;			/* the guest's memory is a file, which `physical` needs */
+	char began[32];			/* the guest's date at power-on: 2026-11-26T12:00:00 */
+	const char *version;		/* QEMU has to be this one; NULL: any */
 };
+
+#define QEMU_NS_SHIFT	1		/* with a log an instruction takes 1 << so many ns */
 
 enum qemu_end { QEMU_POWERED_OFF, QEMU_RESET, QEMU_LIMIT, QEMU_INTERRUPTED };
 
+/* What QEMU calls itself and its version: one line, free() it. NULL and @err: there is none. */
+char *qemu_version(const struct qemu_config *cfg, struct pm_err *err);
+/* An empty file that has no name and that QEMU may inherit; -1 and @err. */
+int qemu_file(struct pm_err *err);
 /* Could it be run? One sentence if not: a file that is not there, a QEMU that is too old. */
 enum pm_status qemu_check(const struct qemu_config *cfg, struct pm_err *err);
 /* Run it until it ends. PM_ERR and @err: the pipeline or the plug-in's words failed. @ended says

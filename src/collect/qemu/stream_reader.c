@@ -16,6 +16,9 @@
 #define PAGE		4096u
 #define KERNEL_EVENTS	64u		/* of a batch, at most */
 #define NAME		256u
+/* A PC of QEMU's: SeaBIOS puts the register that turns power off there (ACPI's PM1a_CNT). */
+#define POWER_PORT	0x604u
+#define POWER_OFF	(1u << 13)	/* SLP_EN */
 #define PUSHED		SIZE_MAX	/* open_at: it has gone to the pipeline, as whole */
 
 struct qemu_block {
@@ -56,6 +59,7 @@ struct qs_reader {
 	uint64_t iter_refs;		/* of the rep instruction */
 	uint64_t pushed;		/* instructions in batches before this one */
 	uint64_t limit;
+	bool until_off, off;
 	uint64_t words;			/* before this buffer */
 	struct qs_totals t;
 
@@ -380,6 +384,24 @@ void qs_reader_bus(struct qs_reader *r, struct guest_bus *g)
 	memset(r->page, 0xff, QS_PAGES * sizeof *r->page);
 }
 
+void qs_reader_until_off(struct qs_reader *r)
+{
+	r->until_off = true;
+}
+
+void qs_reader_stop(struct qs_reader *r)
+{
+	const uint64_t end = r->t.instructions + (r->open ? r->allowed : 1);
+
+	if (end < r->limit)
+		r->limit = end;
+}
+
+bool qs_reader_is_off(const struct qs_reader *r)
+{
+	return r->off;
+}
+
 /* A function is called, or returns, at the block that begins at w[0]. False: it makes no sense. */
 static bool on_watched(struct qs_reader *r, uint32_t number, const uint64_t *w, size_t n,
 		       enum pm_status *st, struct pm_err *err)
@@ -553,6 +575,11 @@ static bool on_cycle(struct qs_reader *r, uint32_t number, const uint64_t *w)
 	n->size = (uint8_t)(1u << (number >> QS_CYCLE_SIZE));
 	n->write = cycle == QS_OUT;
 	n->data = n->write ? w[1] & (0xffffffffu >> (32 - 8 * n->size)) : 0;
+	if (r->until_off && n->write && n->value == POWER_PORT && n->data & POWER_OFF) {
+		r->off = true;
+		r->allowed = slot + 1;
+		r->limit = r->t.instructions + r->allowed;
+	}
 	return true;
 }
 
@@ -607,14 +634,17 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 		if (n != 1 || number > 255)
 			return false;
 		external = is_external(r, number, w[0]);
-		if (r->open && !close_block(r, completed_before(r, number, w[0])))
+		if (r->open && !close_block(r, completed_before(r, number, w[0]))) {
 			*st = PM_END;
+			return true;
+		}
 		ev = add(r, PM_EV_INTERRUPT);
 		ev->addr = w[0];
 		ev->value = number;
 		if (r->bus && external)
 			r->where[r->nev - 1] = GUEST_EXTERNAL;
 		r->t.interrupts++;
+		r->t.external += external;
 		return true;
 	case QS_WHERE:
 		if (n != 2 || !r->bus)

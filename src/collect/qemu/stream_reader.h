@@ -36,6 +36,7 @@ struct qs_totals {
 	uint64_t instructions;		/* that completed */
 	uint64_t reads, writes;
 	uint64_t interrupts;		/* and exceptions */
+	uint64_t external;		/* of them, from outside of the processor */
 	uint64_t switches;		/* of the page directory */
 	uint64_t cut;			/* blocks of which not all instructions completed */
 	uint64_t attempts;		/* instructions that QEMU began and that did not complete */
@@ -55,6 +56,12 @@ void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_ker
 /* What is on the bus is wanted, too, of a guest whose plug-in tells physical addresses. @g stays
  * the caller's. Before the first words. */
 void qs_reader_bus(struct qs_reader *r, struct guest_bus *g);
+/* The trace ends with the instruction that turns power off, also if QEMU executes some behind it.
+ * The bus has to be wanted. */
+void qs_reader_until_off(struct qs_reader *r);
+/* End the trace soon, at an instruction that completes. */
+void qs_reader_stop(struct qs_reader *r);
+bool qs_reader_is_off(const struct qs_reader *r);	/* has it ended so? */
 /* The next @n words; a record may not be cut. PM_END: the plug-in has ended, or the limit is
  * reached. */
 enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct pm_err *err);
