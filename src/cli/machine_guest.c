@@ -77,6 +77,7 @@ static enum pm_status add_bus_sinks(const struct machine_guest *g, struct guest 
 		if (!x->cat.with)
 			return PM_ERR;
 	}
+	x->cat.path = g->verify ? g->verify : g->cat;
 	if (x->cat.with || x->cat.to)
 		pm_pipeline_sink(x->bus_p, &guest_cat_sink_ops, &x->cat);
 	return PM_OK;
@@ -232,10 +233,16 @@ static enum pm_status replayed_all(const struct machine_guest *g, const struct g
 {
 	const uint64_t n = qs_reader_totals(x->r)->instructions;
 
+	err->file = g->path;
+	if (n == g->replay->end.instructions &&
+	    qs_reader_totals(x->r)->witness != g->replay->end.witness)
+		return pm_fail_file(err, "interrupts came elsewhere than when it was recorded: "
+				    "QEMU's firmware may be another one");
 	if (n == g->qemu.limit)
 		return PM_OK;
 	if (how == QEMU_INTERRUPTED || pm_failed(ended)) {
-		*err = *ended;
+		if (pm_failed(ended))
+			*err = *ended;
 		return how == QEMU_INTERRUPTED ? pm_fail(err, 0, "interrupted") : PM_ERR;
 	}
 	return pm_fail_file(err, "the replay ended after %" PRIu64 " instructions of %" PRIu64
@@ -284,7 +291,8 @@ static enum pm_status finish_cat(const struct machine_guest *g, struct guest *x,
 	};
 	const struct qs_totals *t = qs_reader_totals(x->r);
 	struct catx_end end = {
-		.instructions = t->instructions, .interrupts = t->external, .how = as[how],
+		.instructions = t->instructions, .interrupts = t->external, .witness = t->witness,
+		.how = as[how],
 	};
 
 	err->file = g->cat;
@@ -305,8 +313,11 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK ||
 	    (x->bus && pm_pipeline_finish(x->bus_p, NULL, err) != PM_OK))
 		return PM_ERR;
-	if (x->cat.with && !limited(g) && catx_compare_end(x->cat.with, err) != PM_OK)
-		return PM_ERR;
+	if (x->cat.with && !limited(g)) {
+		err->file = g->verify;
+		if (catx_compare_end(x->cat.with, err) != PM_OK)
+			return PM_ERR;
+	}
 	if (g->cat && finish_cat(g, x, how, err) != PM_OK)
 		return PM_ERR;
 	if (x->bus && !g->replay)
@@ -365,11 +376,12 @@ int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
 	if (verify && x.cit)
 		pm_fail_file(&err, "a .cit has no transactions to compare with: give the .cat");
 	else if (guest_cat_replay(&x, &g->qemu, &bus, &err) == PM_OK) {
-		g->qemu.physical = verify;
+		g->qemu.physical = true;	/* which references are of devices */
 		g->qemu.quiet = true;
 		g->bus_caches = bus.caches;
 		g->bus_locks = bus.locks;
 		g->replay = &x;
+		g->path = path;
 		g->verify = verify ? path : NULL;
 		ret = machine_guest(g);
 	}

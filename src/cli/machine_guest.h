@@ -15,10 +15,10 @@ struct machine_guest {
 	const char *bus, *bus_format, *bus_caches;
 	bool bus_locks;					/* locked instructions lock the bus */
 	const char *cat;				/* the same, and what a replay needs */
-	/* This one again, in place of a machine; its transactions are compared with those of the file
-	 * `verify` if that is not NULL. */
+	/* This one again, in place of a machine; its transactions are compared with the file's if
+	 * `verify` is not NULL. */
 	const struct catx *replay;
-	const char *verify;
+	const char *path, *verify;			/* of that file; NULL, or the same */
 	const struct pm_opt_list *sims;
 	bool stats;
 };

@@ -16,7 +16,7 @@
 #define FIRST		UINT32_MAX
 #define UNCACHED	1u
 #define LOCKED		2u
-#define END_BYTES	48
+#define END_BYTES	56
 
 static const char tag_name[CATX_TAGS][5] = { "CONF", "KERN", "INIT", "BUS ", "LOG ", "END " };
 static const uint8_t magic[2][MAGIC] = { "PMCATX1", "PMCITX1" };
@@ -196,8 +196,9 @@ enum pm_status catx_finish(struct catx_writer *w, struct catx_end *end, struct p
 	put64(all + 8, end->transactions);
 	put64(all + 16, end->bus_bytes);
 	put64(all + 24, end->interrupts);
-	put64(all + 32, end->how);
-	put64(all + 40, sum_part(w->sum, CATX_END, all, 40));
+	put64(all + 32, end->witness);
+	put64(all + 40, end->how);
+	put64(all + 48, sum_part(w->sum, CATX_END, all, END_BYTES - 8));
 	if (flush_bus(w, err) != PM_OK || put_part(w, CATX_END, all, sizeof all, err) != PM_OK)
 		return PM_ERR;
 	return pm_output_finish(w->out, err);
@@ -305,8 +306,10 @@ static enum pm_status get_end(const struct parts *s, uint64_t sum, struct catx_e
 	end->transactions = pm_cur_be64(&c, "transactions");
 	end->bus_bytes = pm_cur_be64(&c, "bytes on the bus");
 	end->interrupts = pm_cur_be64(&c, "interrupts");
+	end->witness = pm_cur_be64(&c, "the hash of interrupts");
 	end->how = pm_cur_be64(&c, "how it ended");
-	if (pm_cur_be64(&c, "the sum") != sum_part(sum, CATX_END, s->p, 40) && !pm_failed(err))
+	if (pm_cur_be64(&c, "the sum") != sum_part(sum, CATX_END, s->p, END_BYTES - 8) &&
+	    !pm_failed(err))
 		return pm_fail(err, pm_input_offset(s->in), "the sum is not that of the parts: "
 			       "they are damaged, or not of one file");
 	if (!pm_failed(err) && (pm_cur_left(&c) || end->how > CATX_INTERRUPTED))

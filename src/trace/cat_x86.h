@@ -18,9 +18,10 @@
  *       12    4  what a port is written
  *       16    8  physical address
  *   LOG   QEMU's log of the run (record/replay), the whole file
- *   END   instructions, transactions, bytes on the bus, interrupts (8 bytes each), enum catx_how
- *         (8), and the sum (8) over all other parts but BUS: h = (h ^ v) * 0x9e3779b97f4a7c15,
- *         h ^= h >> 32, of each tag, length, and 8 bytes (the last ones filled up with zeros)
+ *   END   instructions, transactions, bytes on the bus, interrupts, a hash of where interrupts
+ *         and exceptions came (8 bytes each), enum catx_how (8), and the sum (8) over all other
+ *         parts but BUS: h = (h ^ v) * 0x9e3779b97f4a7c15, h ^= h >> 32, of each tag, length, and 8
+ *         bytes (the last ones filled up with zeros)
  *
  * Ownership  what catx_load() fills is the caller's, and catx_release() frees it.
  * Errors     a file that is cut, damaged, or no such file: one error, which says where.
@@ -44,6 +45,7 @@ enum catx_how { CATX_POWERED_OFF, CATX_RESET, CATX_LIMIT, CATX_INTERRUPTED };
 struct catx_end {
 	uint64_t instructions, transactions, bus_bytes;
 	uint64_t interrupts;		/* acknowledged on the bus */
+	uint64_t witness;		/* the hash: a replay has the same */
 	uint64_t how;			/* enum catx_how */
 };
 

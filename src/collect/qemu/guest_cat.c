@@ -272,6 +272,8 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			   : catx_compare(s->with, e, &b->bus[e->id], err);
 		s->compared++;
 	}
+	if (st != PM_OK && !err->file)
+		err->file = s->path;
 	return st;
 }
 

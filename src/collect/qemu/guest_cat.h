@@ -37,6 +37,7 @@ void guest_cat_release(struct qemu_config *cfg);
 struct guest_cat_sink {
 	struct catx_writer *to;		/* NULL: compare */
 	struct catx_reader *with;
+	const char *path;		/* of either */
 	uint64_t compared;
 };
 extern const struct pm_sink_ops guest_cat_sink_ops;

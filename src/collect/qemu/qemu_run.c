@@ -25,7 +25,7 @@
 #define MAX_ARGS	64
 #define PATIENCE	5.0		/* seconds until QEMU is killed that was asked to end */
 #define LEISURE		30.0		/* ... more, while it writes its log */
-#define STANDSTILL	120.0		/* ... that replays, and of which nothing is heard */
+#define STANDSTILL	60.0		/* ... that replays, and of which nothing is heard */
 
 /* Descriptors in QEMU. A guest may see what its kernel is called (multiboot), so a replay has to call
  * it the same. */

@@ -565,7 +565,7 @@ static bool on_cycle(struct qs_reader *r, uint32_t number, const uint64_t *w)
 		       cycle = number >> QS_CYCLE_SHIFT & 7;
 	struct guest_note *n;
 
-	if (!r->bus || !r->open || slot >= r->open->n || !cycle || cycle >= NR(kind) ||
+	if (!r->open || slot >= r->open->n || !cycle || cycle >= NR(kind) ||
 	    number >> (QS_CYCLE_SIZE + 2) || w[0] > UINT16_MAX)
 		return false;
 	if (slot >= r->allowed)
@@ -595,6 +595,12 @@ static bool is_external(const struct qs_reader *r, uint32_t vector, uint64_t bac
 	in = r->insn + r->open->first + r->open->n - 1;
 	return in->len < 2 || in->bytes[in->len - 2] != 0xcd ||
 	       in->bytes[in->len - 1] != vector || pm_insn_next(in) != back_to;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h = (h ^ v) * 0x9e3779b97f4a7c15u;
+	return h ^ h >> 32;
 }
 
 /* A record with its @n words behind it. False: it makes no sense. */
@@ -645,15 +651,16 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 			r->where[r->nev - 1] = GUEST_EXTERNAL;
 		r->t.interrupts++;
 		r->t.external += external;
+		r->t.witness = mix(mix(r->t.witness, r->t.instructions << 8 | number), w[0]);
 		return true;
 	case QS_WHERE:
 		if (n != 2 || !r->bus)
-			return false;
+			return n == 2;
 		r->page[w[0] % QS_PAGES].virtual = w[0];
 		r->page[w[0] % QS_PAGES].physical = w[1];
 		return true;
 	case QS_CYCLE:
-		return n == 2 && on_cycle(r, number, w);
+		return n == 2 && (!r->bus || on_cycle(r, number, w));
 	case QS_WATCHED:
 		return on_watched(r, number, w, n, st, err);
 	case QS_END:

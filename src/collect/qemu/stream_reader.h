@@ -41,6 +41,7 @@ struct qs_totals {
 	uint64_t cut;			/* blocks of which not all instructions completed */
 	uint64_t attempts;		/* instructions that QEMU began and that did not complete */
 	uint64_t goes;			/* further goes of rep instructions */
+	uint64_t witness;		/* a hash of where all interrupts came, and which */
 	uint64_t unexplained;		/* blocks that begin where nothing led to */
 };
 

@@ -4,7 +4,8 @@
  * A multiboot kernel. It turns on paging and 64-bit mode, and then does once each thing after which
  * it is not obvious what was executed: faults in the middle of a block and of a rep instruction,
  * device registers in the middle of a block, code that changes itself, code at two addresses, timer
- * interrupts. In the end it powers off, by ACPI's register as the firmware has placed it.
+ * interrupts. In the end it powers off, by ACPI's register as the firmware has placed it; built with
+ * RESET it resets the board, with SHUTDOWN a fault that nothing handles does.
  *
  *   virtual               physical
  *   00000000..3fffffff    the same
@@ -212,6 +213,15 @@ in_64:	mov $16, %eax
 	rep movsb
 	cli
 
+#ifdef RESET
+	mov $0xcf9, %edx
+	mov $6, %eax
+	out %al, %dx
+#endif
+#ifdef SHUTDOWN
+	lidt empty				/* three faults in one another */
+	ud2
+#endif
 	mov $0x604, %edx
 	mov $0x2000, %eax
 	out %ax, %dx				/* power off */
@@ -283,6 +293,8 @@ handlers:
 	.endr
 
 	.section .bss
+	.balign 4096
+empty:	.skip 16				/* no table of interrupts */
 	.balign 4096
 pml4:	.skip 4096
 pdpt:	.skip 4096
