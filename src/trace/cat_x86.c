@@ -206,7 +206,7 @@ enum pm_status catx_finish(struct catx_writer *w, struct catx_end *end, struct p
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct parts {
+struct cat_parts {
 	struct pm_input *in;
 	ZSTD_DCtx *z;
 	uint8_t *p;			/* the part, if it was wanted */
@@ -215,7 +215,7 @@ struct parts {
 	bool cit, own, begun;
 };
 
-static enum pm_status begin(struct parts *s, struct pm_input *in, struct pm_err *err)
+static enum pm_status begin(struct cat_parts *s, struct pm_input *in, struct pm_err *err)
 {
 	const uint8_t *p;
 	size_t got;
@@ -234,7 +234,7 @@ static enum pm_status begin(struct parts *s, struct pm_input *in, struct pm_err 
 	return PM_OK;
 }
 
-static void end_parts(struct parts *s)
+static void end_parts(struct cat_parts *s)
 {
 	ZSTD_freeDCtx(s->z);
 	free(s->p);
@@ -243,7 +243,7 @@ static void end_parts(struct parts *s)
 }
 
 /* The next part, unpacked if @wanted has its bit. PM_END behind the last one. */
-static enum pm_status next_part(struct parts *s, unsigned wanted, struct pm_err *err)
+static enum pm_status next_part(struct cat_parts *s, unsigned wanted, struct pm_err *err)
 {
 	uint64_t at = pm_input_offset(s->in);
 	const uint8_t *p;
@@ -297,7 +297,7 @@ static enum pm_status next_part(struct parts *s, unsigned wanted, struct pm_err 
 	return PM_OK;
 }
 
-static enum pm_status get_end(const struct parts *s, uint64_t sum, struct catx_end *end,
+static enum pm_status get_end(const struct cat_parts *s, uint64_t sum, struct catx_end *end,
 			      struct pm_err *err)
 {
 	struct pm_cur c = pm_cur_init(s->p, s->n, pm_input_offset(s->in), err);
@@ -317,7 +317,7 @@ static enum pm_status get_end(const struct parts *s, uint64_t sum, struct catx_e
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
 
-static enum pm_status load(struct parts *s, struct catx *x, struct pm_err *err)
+static enum pm_status load(struct cat_parts *s, struct catx *x, struct pm_err *err)
 {
 	uint64_t sum = 0;
 	enum pm_status st;
@@ -350,7 +350,7 @@ static enum pm_status load(struct parts *s, struct catx *x, struct pm_err *err)
 
 enum pm_status catx_load_input(struct pm_input *in, struct catx *x, struct pm_err *err)
 {
-	struct parts s = { 0 };
+	struct cat_parts s = { 0 };
 	enum pm_status st = begin(&s, in, err);
 
 	memset(x, 0, sizeof *x);
@@ -400,7 +400,7 @@ void catx_release(struct catx *x)
 }
 
 struct catx_reader {
-	struct parts s;
+	struct cat_parts s;
 	size_t at;			/* in the part */
 	uint64_t number;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* guest_cat.h - CITCAT for x86 guests: a run of QEMU that is recorded with what is on the bus, and the
- * same run again
+/* guest_cat.h - CITCAT for x86 guests: a run of QEMU that is recorded with what is on the bus, and
+ * the same run again
  *
  * The initial machine state is the machine as it is turned on: kernel, initial RAM disk, command
  * line, processor, memory, date. The event schedule is QEMU's log of the run. Both lie in the .cat

@@ -11,12 +11,12 @@
 #define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
 #define EVERY		50000u		/* instructions, from point to point of the curve */
 
-struct size { uint64_t raw, packed; };
+struct packed_size { uint64_t raw, packed; };
 
 /* Bytes that come piece by piece, through gzip's compressor. */
 struct packer {
 	z_stream z;
-	struct size s;
+	struct packed_size s;
 };
 
 static void packer_begin(struct packer *k)
@@ -41,7 +41,7 @@ static void packer_add(struct packer *k, const uint8_t *p, size_t n, int flush)
 	} while (!k->z.avail_out);
 }
 
-static struct size packer_end(struct packer *k)
+static struct packed_size packer_end(struct packer *k)
 {
 	packer_add(k, NULL, 0, Z_FINISH);
 	deflateEnd(&k->z);
@@ -55,7 +55,7 @@ static void add_event(void *ctx, enum replay_kind kind, const uint8_t *p, size_t
 	packer_add(&k[kind], p, n, Z_NO_FLUSH);
 }
 
-static void put_row(struct pm_result *r, const char *name, uint64_t records, struct size s)
+static void put_row(struct pm_result *r, const char *name, uint64_t records, struct packed_size s)
 {
 	pm_result_begin(r, NULL);
 	pm_result_str(r, "record", name);
@@ -66,8 +66,8 @@ static void put_row(struct pm_result *r, const char *name, uint64_t records, str
 }
 
 /* Fig. 5. *@aes, *@ims: their sums. */
-static enum pm_status put_sizes(struct pm_result *r, const struct catx *x, struct size *aes,
-				struct size *ims, struct pm_err *err)
+static enum pm_status put_sizes(struct pm_result *r, const struct catx *x, struct packed_size *aes,
+				struct packed_size *ims, struct pm_err *err)
 {
 	struct packer k[REPLAY_KINDS], all, state;
 	struct replay_log_totals t;
@@ -85,7 +85,7 @@ static enum pm_status put_sizes(struct pm_result *r, const struct catx *x, struc
 		packer_add(&state, x->part[i].p, x->part[i].n, Z_NO_FLUSH);
 	pm_result_begin_list(r, "sizes");
 	for (unsigned i = 0; i < REPLAY_KINDS; i++) {
-		const struct size s = packer_end(&k[i]);
+		const struct packed_size s = packer_end(&k[i]);
 
 		if (t.known)
 			put_row(r, replay_kind_names[i], t.of[i].events, s);
@@ -164,8 +164,8 @@ static double per(double a, uint64_t b)
 	return b ? a / (double)b : 0;
 }
 
-static void put_schedule(struct pm_result *r, const struct size *aes, const struct size *ims,
-			 double work)
+static void put_schedule(struct pm_result *r, const struct packed_size *aes,
+			 const struct packed_size *ims, double work)
 {
 	pm_result_begin(r, "schedule");
 	pm_result_u64(r, "raw", aes->raw, "bytes");
@@ -189,7 +189,7 @@ static void put_schedule(struct pm_result *r, const struct size *aes, const stru
 
 enum pm_status guest_cat_stat(const char *path, struct pm_result *r, struct pm_err *err)
 {
-	struct size aes, ims;
+	struct packed_size aes, ims;
 	enum pm_status st;
 	struct catx x;
 	double work;

@@ -27,8 +27,8 @@
 #define LEISURE		30.0		/* ... more, while it writes its log */
 #define STANDSTILL	60.0		/* ... that replays, and of which nothing is heard */
 
-/* Descriptors in QEMU. A guest may see what its kernel is called (multiboot), so a replay has to call
- * it the same. */
+/* Descriptors in QEMU. A guest may see what its kernel is called (multiboot), so a replay has to
+ * call it the same. */
 enum { KERNEL_AT = 60, INITRD_AT, LOG_AT };
 
 extern const char pm_qemu_plugin[], pm_qemu_plugin_end[];

@@ -9,7 +9,7 @@
 #define BY_SIGNAL	14
 #define LAST		39
 
-enum tail { NO_EVENT, ALONE, FOUR, EIGHT, BYTES, DEVICE_BYTES, FOUR_BYTES };
+enum event_tail { NO_EVENT, ALONE, FOUR, EIGHT, BYTES, DEVICE_BYTES, FOUR_BYTES };
 
 static const struct { uint8_t kind, tail; } known[LAST + 1] = {
 	[0] = { REPLAY_PLACES, FOUR }, [1] = { REPLAY_INTERRUPTS, ALONE },

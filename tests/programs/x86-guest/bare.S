@@ -4,8 +4,8 @@
  * A multiboot kernel. It turns on paging and 64-bit mode, and then does once each thing after which
  * it is not obvious what was executed: faults in the middle of a block and of a rep instruction,
  * device registers in the middle of a block, code that changes itself, code at two addresses, timer
- * interrupts. In the end it powers off, by ACPI's register as the firmware has placed it; built with
- * RESET it resets the board, with SHUTDOWN a fault that nothing handles does.
+ * interrupts. In the end it powers off, by ACPI's register as the firmware has placed it; built
+ * with RESET it resets the board, with SHUTDOWN a fault that nothing handles does.
  *
  *   virtual               physical
  *   00000000..3fffffff    the same
