@@ -120,7 +120,7 @@ static int extract(int argc, char **argv)
 		"Extract the initial machine state (FILE.ims) and the event schedule (FILE.aes) "
 		"from a bus trace, or both into one packed file (-o FILE.cit), which is read "
 		"wherever a trace is.",
-		NULL
+		"Of an x86 guest's bus trace both are always one file (default: FILE.cit)."
 	};
 	const char *out = NULL, *ims = NULL, *aes = NULL, *json = NULL;
 	const struct pm_opt opts[] = {
@@ -254,7 +254,8 @@ static int replay(int argc, char **argv)
 	static const struct pm_opt_help help = {
 		"pugmark citcat replay [options] FILE.cit | FILE.ims [FILE.aes]",
 		"Regenerate the instruction trace from an initial machine state and an event "
-		"schedule.", NULL
+		"schedule.",
+		"An x86 guest's file (.cit or .cat) replays in QEMU, the same version."
 	};
 	struct citcat_replay_opts o = { .limit = UINT64_MAX };
 	struct to to = { 0 };
