@@ -323,7 +323,7 @@ static enum pm_status load(struct cat_parts *s, struct catx *x, struct pm_err *e
 	enum pm_status st;
 
 	while ((st = next_part(s, ~(1u << CATX_BUS), err)) == PM_OK) {
-		struct pm_buf *to = s->tag == CATX_LOG ? &x->log : &x->part[s->tag];
+		struct pm_buf *to;
 
 		if (s->tag == CATX_BUS)
 			continue;
@@ -332,6 +332,7 @@ static enum pm_status load(struct cat_parts *s, struct catx *x, struct pm_err *e
 				return PM_ERR;
 			continue;
 		}
+		to = s->tag == CATX_LOG ? &x->log : &x->part[s->tag];
 		if (to->n + s->n > CATX_MAX)
 			return pm_fail(err, pm_input_offset(s->in), "it is larger than %llu bytes",
 				       (unsigned long long)CATX_MAX);
