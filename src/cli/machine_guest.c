@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "analyse/bus_caches.h"
 #include "analyse/cache_sim.h"
@@ -306,18 +308,20 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 {
 	const struct qs_totals *t = qs_reader_totals(x->r);
 
-	if (g->replay)
-		put_replay(x->result, g, x, seconds);
-	else
-		put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
-	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK ||
-	    (x->bus && pm_pipeline_finish(x->bus_p, NULL, err) != PM_OK))
+	/* what does not agree with the bus gets no name */
+	if (x->bus && pm_pipeline_finish(x->bus_p, NULL, err) != PM_OK)
 		return PM_ERR;
 	if (x->cat.with && !limited(g)) {
 		err->file = g->verify;
 		if (catx_compare_end(x->cat.with, err) != PM_OK)
 			return PM_ERR;
 	}
+	if (g->replay)
+		put_replay(x->result, g, x, seconds);
+	else
+		put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
+	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK)
+		return PM_ERR;
 	if (g->cat && finish_cat(g, x, how, err) != PM_OK)
 		return PM_ERR;
 	if (x->bus && !g->replay)
@@ -325,6 +329,17 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 	if (x->file && pm_kernel_file_finish(x->file, NO_EVENTS, err) != PM_OK)
 		return PM_ERR;
 	return report(g, x->result, t, seconds, err);
+}
+
+/* A replay that went another way is not the trace: unlike one that was only cut short it does not
+ * stay, not even as a .pug, which has its name from the first batch on. */
+static void drop_trace(const struct machine_guest *g, const struct guest *x)
+{
+	struct stat st;
+
+	if (g->replay && !interrupted && g->trace && strcmp(g->trace, "-") && x->r &&
+	    qs_reader_totals(x->r)->instructions && !lstat(g->trace, &st) && S_ISREG(st.st_mode))
+		unlink(g->trace);
 }
 
 int machine_guest(struct machine_guest *g)
@@ -349,6 +364,8 @@ int machine_guest(struct machine_guest *g)
 	}
 	if (pm_failed(&err))
 		traces_fail(&err);
+	if (st != PM_OK)
+		drop_trace(g, &x);
 	pm_pipeline_free(x.p);
 	pm_pipeline_free(x.bus_p);
 	guest_bus_free(x.bus);
