@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collect/qemu/guest_cat.h"
-#include "collect/qemu/replay_log.h"
+#include "collect/qemu/qemu_log.h"
 #include "fuzz.h"
 
 static uint64_t sum;			/* what is found must be readable: add it up */

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/qemu/replay_log.h"
+#include "collect/qemu/qemu_log.h"
 
 /* ---- files ----------------------------------------------------------------------------------- */
 

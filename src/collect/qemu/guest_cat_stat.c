@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "collect/qemu/guest_cat.h"
-#include "collect/qemu/replay_log.h"
+#include "collect/qemu/qemu_log.h"
 
 #define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
 #define EVERY		50000u		/* instructions, from point to point of the curve */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect/qemu/replay_log.h"
+#include "collect/qemu/qemu_log.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replay_log.h - QEMU's log of a run (record/replay): what happened to the processor from outside,
+/* qemu_log.h - QEMU's log of a run (record/replay): what happened to the processor from outside,
  * and when
  *
  * The format is QEMU's (replay/replay-internal.h there), version e0200c, of QEMU 10. Integers are
@@ -21,8 +21,8 @@
  * Other versions are only known by their first four bytes.
  *
  * Threads    none. */
-#ifndef PM_QEMU_REPLAY_LOG_H
-#define PM_QEMU_REPLAY_LOG_H
+#ifndef PM_QEMU_QEMU_LOG_H
+#define PM_QEMU_QEMU_LOG_H
 
 #include <stdbool.h>
 #include <stddef.h>
