@@ -3,7 +3,7 @@
  *
  * A *step* is what one chain, or one block, does: so many instructions of one function, and how
  * it ends. It is worked out once. Most steps go on in the function of the one before: all there is
- * to do then is to add. Chains that do more are walked block by block. */
+ * to do then is to add. Chains that are of several functions are walked block by block. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +13,46 @@
 #include "analyse/tree_work.h"
 
 #define NO_FUNCTION (UINT32_MAX - 1)	/* no step's, not even of one not worked out yet */
-#define AHEAD 12			/* chains: their steps are fetched so far ahead */
-
-struct tree_step {
-	uint32_t function;		/* 0: not worked out yet */
-	uint16_t insns;
-	uint8_t end;			/* enum tree_end */
-	uint8_t how;			/* enum step_how */
-	uint64_t pc;
-};
 
 enum step_how {
 	STEP_ENTRY	= 1 << 0,	/* begins where the function does */
 	STEP_SLOW	= 1 << 1,	/* a chain: block by block; a block: by instruction */
 	STEP_PLAIN	= 1 << 2,	/* entering its function is nothing special */
 };
+
+/* WORDS. All that is to be known of a step unless control comes to another context with it: bits
+ * 32..63 function, 0: not worked out yet; 31: what follows is in another context, or may be;
+ * 24..30 enum tree_end; 16..23 enum step_how; 0..15 instructions. */
+#define WORD_TURNS	(1u << 31)
+#define WORD_INSNS(w)	((w) & 0xffff)
+#define WORD_HOW(w)	((w) >> 16 & 0xff)
+#define WORD_END(w)	((w) >> 24 & 0x7f)
+#define WORD_FUNCTION(w) ((uint32_t)((w) >> 32))
+#define WORD_OF_SLOW	((uint64_t)UINT32_MAX << 32 | (uint32_t)STEP_SLOW << 16)
+
+/* ... and what is to be known where it does. */
+struct tree_turn {
+	uint64_t pc, next;		/* next: behind the last instruction */
+	uint32_t parent, child;		/* where the last call, or jump, in context `parent` led */
+};
+
+static inline uint64_t word_of(uint32_t function, uint8_t end, uint8_t how, uint32_t insns)
+{
+	return (uint64_t)function << 32 | (end >= TREE_CALLS ? WORD_TURNS : 0) |
+		(uint32_t)end << 24 | (uint32_t)how << 16 | insns;
+}
+
+static void room_for_steps(struct tree_steps *v, size_t n)
+{
+	if (n <= v->n)
+		return;
+	n += n / 2 + 1024;
+	v->word = pm_realloc(v->word, n * sizeof *v->word);
+	v->turn = pm_realloc(v->turn, n * sizeof *v->turn);
+	memset(v->word + v->n, 0, (n - v->n) * sizeof *v->word);
+	memset(v->turn + v->n, 0, (n - v->n) * sizeof *v->turn);
+	v->n = n;
+}
 
 /* ---- where a batch belongs ------------------------------------------------------------------- */
 struct tree_code *tree_code_of(struct tree_sink *s, const struct pm_batch *b)
@@ -79,13 +104,6 @@ struct tree_thread *tree_thread_of(struct tree_sink *s, const struct pm_batch *b
 	return t;
 }
 
-static struct tree_step *room_for(struct tree_step *v, size_t had, size_t n)
-{
-	v = pm_realloc(v, n * sizeof *v);
-	memset(v + had, 0, (n - had) * sizeof *v);
-	return v;
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 static uint8_t end_of(uint8_t flow)
 {
@@ -102,52 +120,49 @@ static uint8_t end_of(uint8_t flow)
 }
 
 /* Of block @b, if all of it executes. */
-static struct tree_step block_step(struct tree_sink *s, struct tree_code *c,
-				   const struct pm_block *b)
+static uint64_t block_word(struct tree_sink *s, struct tree_code *c, const struct pm_block *b,
+			   struct tree_turn *turn)
 {
 	const struct pm_insn *in = c->code->insn + b->insn, *last = in + b->n - 1;
-	struct tree_step step = { 0 };
 	uint64_t hi;
 	const struct tree_place p = tree_function_of(&s->functions, &s->raw, c, in, &hi);
+	uint8_t how = p.entry ? STEP_ENTRY : 0;
 
-	step.function = p.function;
-	step.how = p.entry ? STEP_ENTRY : 0;
+	turn->pc = b->pc;
+	turn->next = last->pc + last->len;
+	if (b->n > UINT16_MAX || last->pc >= hi)
+		return WORD_OF_SLOW;
 	if (p.function != TREE_GENERATED &&
 	    !(s->functions.info[p.function].flags & ~TREE_STUB))
-		step.how |= STEP_PLAIN;
-	step.insns = (uint16_t)b->n;
-	step.end = end_of(last->flow);
-	step.pc = b->pc;
-	if (b->n > UINT16_MAX || last->pc >= hi)
-		step.how |= STEP_SLOW;
-	return step;
+		how |= STEP_PLAIN;
+	return word_of(p.function, end_of(last->flow), how, b->n);
 }
 
 /* Of chain @id. */
-static struct tree_step chain_step(struct tree_sink *s, struct tree_code *c, uint32_t id)
+static uint64_t chain_word(struct tree_sink *s, struct tree_code *c, uint32_t id)
 {
 	const struct pm_chain *chain = c->chains.chain + id;
-	struct tree_step step = { 0 };
+	uint64_t w = 0, of = 0;
 	uint32_t insns = 0;
-	bool slow = !chain->npart;
 
-	for (uint32_t i = 0; i < chain->npart && !slow; i++) {
+	for (uint32_t i = 0; i < chain->npart; i++) {
 		const struct pm_block *b = c->code->block + c->chains.part[chain->part + i].block;
-		const struct tree_step of = block_step(s, c, b);
-		const struct pm_insn *last = c->code->insn + b->insn + b->n - 1;
+		struct tree_turn turn;
 
-		if (!i)
-			step = of;
-		slow = of.how & STEP_SLOW || of.function != step.function ||
-			(of.end != TREE_GOES_ON && i + 1 < chain->npart);
-		insns += b->n;
-		step.end = of.end;
-		c->chain_next[id] = last->pc + last->len;
+		if (!b->n)		/* in front of an unknown instruction */
+			continue;
+		of = block_word(s, c, b, &turn);
+		if (!w) {
+			w = of;
+			c->chain.turn[id].pc = turn.pc;
+		}
+		insns += WORD_INSNS(of);
+		if (WORD_HOW(of) & STEP_SLOW || WORD_FUNCTION(of) != WORD_FUNCTION(w) ||
+		    insns > UINT16_MAX || (WORD_END(of) != TREE_GOES_ON && i + 1 < chain->npart))
+			return WORD_OF_SLOW;
+		c->chain.turn[id].next = turn.next;
 	}
-	step.insns = (uint16_t)insns;
-	if (slow || insns > UINT16_MAX)
-		step = (struct tree_step){ .function = UINT32_MAX, .how = STEP_SLOW };
-	return step;
+	return w ? word_of(WORD_FUNCTION(w), WORD_END(of), WORD_HOW(w), insns) : WORD_OF_SLOW;
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -169,36 +184,113 @@ static void walk_insns(struct tree_sink *s, struct tree_thread *t, const struct 
 	t->next = in[-1].pc + in[-1].len;
 }
 
+/* Where step @from leads in context @parent, if that is @function. */
+static inline uint32_t child_by(struct tree_sink *s, struct tree_turn *from, uint32_t parent,
+				uint32_t function)
+{
+	if (from->parent != parent || s->raw.node[from->child].function != function) {
+		from->child = pm_tree_child(&s->raw, parent, function);
+		from->parent = parent;
+	}
+	return from->child;
+}
+
+/* HOT: tree_arrive() where most steps of another function lead: control returns to its innermost
+ * caller; one is called; or jumped to. False: none of these. @end: how step @from has ended. */
+static inline __attribute__((always_inline)) bool
+arrive_soon(struct tree_sink *s, struct tree_thread *t, uint64_t w, const struct tree_turn *to,
+	    struct tree_turn *from, uint8_t end)
+{
+	struct tree_frame *top = t->frame + t->depth - 1;
+	const uint32_t function = WORD_FUNCTION(w);
+	uint32_t node = t->node;
+
+	if (!t->depth)
+		return false;
+	if (end == TREE_RETURNS) {
+		if (top->ret != to->pc || t->depth < 2 || tree_remembers(t, t->depth - 1) ||
+		    top[-1].function != function)
+			return false;
+		t->depth--;
+		t->node = top[-1].node;
+		t->function = function;
+		return true;
+	}
+	if (!(WORD_HOW(w) & STEP_PLAIN) || t->depth >= t->cap)
+		return false;
+	if (end == TREE_CALLS) {
+		top->node = node;
+		top->function = t->function;
+		node = child_by(s, from, node, function);
+		top[1] = (struct tree_frame){ from->next, node, node, function };
+		t->depth++;
+	} else {
+		const bool is_first = top->first == node;
+
+		if (end == TREE_SIGNALS || (end == TREE_JUMPS && !(WORD_HOW(w) & STEP_ENTRY)))
+			return false;
+		/* perhaps back to what the call has been through */
+		for (uint32_t up = node; up != top->first; ) {
+			up = s->raw.node[up].parent;
+			if (s->raw.node[up].function == function) {
+				t->node = up;
+				t->function = function;
+				return true;
+			}
+			if (s->raw.node[up].depth <= s->raw.node[top->first].depth)
+				break;
+		}
+		if (s->functions.info[t->function].flags & TREE_STUB) {
+			node = child_by(s, from, s->raw.node[node].parent, function);
+			if (is_first)
+				top->first = node;
+		} else {
+			node = child_by(s, from, node, function);
+		}
+	}
+	s->raw.node[node].calls++;
+	t->node = node;
+	t->function = function;
+	return true;
+}
+
+/* ... where arrive_soon() does not. */
+static __attribute__((noinline)) void arrive_late(struct tree_sink *s, struct tree_thread *t,
+						  uint64_t w, const struct tree_turn *to,
+						  const struct tree_turn *from, uint8_t end)
+{
+	t->end = end;
+	t->next = from->next;
+	tree_arrive(s, t, to->pc, (struct tree_place){ WORD_FUNCTION(w),
+						       WORD_HOW(w) & STEP_ENTRY });
+}
+
 static void walk_block(struct tree_sink *s, struct tree_thread *t, uint32_t id, uint64_t n)
 {
 	struct tree_code *c = t->code;
 	const struct pm_block *b;
-	struct tree_step *step;
+	uint64_t w;
 
 	if (!c || id >= c->code->nblock || !(b = c->code->block + id)->n || !n)
 		return;
-	if (id >= c->nblock) {
-		const size_t want = c->code->nblock + c->code->nblock / 2 + 1024;
-
-		c->block = room_for(c->block, c->nblock, want);
-		c->nblock = want;
-	}
-	step = c->block + id;
-	if (!step->function)
-		*step = block_step(s, c, b);
-	if (n < b->n || step->how & STEP_SLOW) {
+	room_for_steps(&c->block, id + 1);
+	w = c->block.word[id];
+	if (!w)
+		w = c->block.word[id] = block_word(s, c, b, &c->block.turn[id]);
+	if (n < b->n || WORD_HOW(w) & STEP_SLOW) {
 		walk_insns(s, t, b, n < b->n ? n : b->n);
 		return;
 	}
-	if (t->function != step->function || t->end >= TREE_CALLS)
-		tree_arrive(s, t, b->pc, (struct tree_place){ step->function,
-							       step->how & STEP_ENTRY });
+	if (t->function != WORD_FUNCTION(w) || t->end >= TREE_CALLS)
+		tree_arrive(s, t, b->pc, (struct tree_place){ WORD_FUNCTION(w),
+							       WORD_HOW(w) & STEP_ENTRY });
 	s->raw.node[t->node].self += b->n;
-	t->end = step->end;
-	t->next = c->code->insn[b->insn + b->n - 1].pc + c->code->insn[b->insn + b->n - 1].len;
+	t->end = WORD_END(w);
+	t->next = c->block.turn[id].next;
 }
 
-static void walk_chain(struct tree_sink *s, struct tree_thread *t, uint32_t id)
+static __attribute__((noinline)) void walk_chain(struct tree_sink *s, struct tree_thread *t,
+						 uint32_t id)
 {
 	const struct pm_chain *chain = t->code->chains.chain + id;
 
@@ -206,113 +298,52 @@ static void walk_chain(struct tree_sink *s, struct tree_thread *t, uint32_t id)
 		walk_block(s, t, t->code->chains.part[chain->part + i].block, UINT64_MAX);
 }
 
-/* What is not simply a call, or a return to who called. */
-static __attribute__((noinline)) void arrive_at_chain(struct tree_sink *s, struct tree_thread *t,
-						      uint32_t id)
+/* Has control been where word @w is, and has nothing led away? */
+static inline bool is_there(const struct tree_thread *t, uint64_t w, uint64_t last)
 {
-	struct tree_step *step = t->code->chain + id;
-
-	if (!step->function)
-		*step = chain_step(s, t->code, id);
-	if (step->how & STEP_SLOW)
-		walk_chain(s, t, id);
-	else if (t->function != step->function || t->end >= TREE_CALLS)
-		tree_arrive(s, t, step->pc, (struct tree_place){ step->function,
-								 step->how & STEP_ENTRY });
-}
-
-/* Behind chain @last, PM_NONE: behind what executed before any chain. */
-static inline uint64_t next_of(const struct tree_thread *t, uint32_t last)
-{
-	return last != PM_NONE ? t->code->chain_next[last] : t->next;
-}
-
-/* HOT: tree_arrive() where most chains of another function lead: one is called, or jumped to from
- * where the call before led; or control returns to its innermost caller. False: none of these. */
-static inline bool arrive_soon(struct tree_sink *s, struct tree_thread *t,
-			       const struct tree_step *step, uint8_t end, uint32_t last)
-{
-	struct tree_frame *top = t->frame + t->depth - 1;
-	uint32_t node;
-
-	if (end == TREE_RETURNS) {
-		if (top->ret != step->pc || t->depth < 2 || tree_remembers(t, t->depth - 1) ||
-		    top[-1].function != step->function)
-			return false;
-		t->depth--;
-		t->node = top[-1].node;
-		t->function = step->function;
-		return true;
-	}
-	if (!(step->how & STEP_PLAIN) || t->depth >= t->cap)
-		return false;
-	if (end == TREE_CALLS) {
-		top->node = t->node;
-		top->function = t->function;
-		node = pm_tree_child(&s->raw, t->node, step->function);
-		top[1] = (struct tree_frame){ next_of(t, last), node, node, step->function };
-		t->depth++;
-	} else {
-		if (end == TREE_SIGNALS || (end == TREE_JUMPS && !(step->how & STEP_ENTRY)))
-			return false;
-		if (top->first != t->node) {
-			if (s->raw.node[top->first].function != step->function)
-				return false;
-			t->node = top->first;
-			t->function = step->function;
-			return true;
-		}
-		if (s->functions.info[t->function].flags & TREE_STUB)
-			top->first = node = pm_tree_child(&s->raw, s->raw.node[t->node].parent,
-							  step->function);
-		else
-			node = pm_tree_child(&s->raw, t->node, step->function);
-	}
-	s->raw.node[node].calls++;
-	t->node = node;
-	t->function = step->function;
-	return true;
+	return t->depth && t->function == WORD_FUNCTION(w) && !(last & WORD_TURNS);
 }
 
 /* HOT: once per chain that executed. Up to the first of @id that is none; returns how many. */
 static size_t walk_chains(struct tree_sink *s, struct tree_thread *t, const uint32_t *id,
 			  size_t n)
 {
-	const struct tree_step *const steps = t->code->chain;
-	uint32_t function = t->depth ? t->function : NO_FUNCTION, last = PM_NONE;
-	uint64_t insns = 0;
-	uint8_t end = t->end;
-	size_t i = 0;
+	struct tree_code *const c = t->code;
+	const uint64_t *const word = c->chain.word;
+	struct tree_turn *const turn = c->chain.turn, before = { .next = t->next };
+	uint64_t last = word_of(t->depth ? t->function : NO_FUNCTION, t->end, 0, 0), insns = 0;
+	size_t i = 0, first = 0;	/* from first + 1 on id[i - 1] is what executed before */
 
 	for (; i < n && !(id[i] & PM_CHAIN_EVENTS); i++) {
-		const struct tree_step *step = steps + id[i];
+		uint64_t w = word[id[i]];
 
-		/* whatever it is: where nothing is to be had, nothing is fetched */
-		if (i + AHEAD < n)
-			__builtin_prefetch(steps + (id[i + AHEAD] & ~PM_CHAIN_EVENTS));
-		if (__builtin_expect(step->function != function || end >= TREE_CALLS, 0)) {
+		if (__builtin_expect((w ^ last) >> 32 || last & WORD_TURNS, 0)) {
+			struct tree_turn *const from = i > first ? &turn[id[i - 1]] : &before;
+
 			s->raw.node[t->node].self += insns;
 			insns = 0;
-			if (!step->function || !t->depth ||
-			    !arrive_soon(s, t, step, end, last)) {
-				t->end = end;
-				t->next = next_of(t, last);
-				arrive_at_chain(s, t, id[i]);
-			}
-			function = t->function;
-			if (step->how & STEP_SLOW) {
-				end = t->end;
-				last = PM_NONE;
+			if (__builtin_expect(!w, 0))
+				w = c->chain.word[id[i]] = chain_word(s, c, id[i]);
+			if (__builtin_expect(WORD_HOW(w) & STEP_SLOW, 0)) {
+				t->end = WORD_END(last);
+				t->next = from->next;
+				walk_chain(s, t, id[i]);
+				before = (struct tree_turn){ .next = t->next };
+				last = word_of(t->function, t->end, 0, 0);
+				first = i + 1;
 				continue;
 			}
+			/* it may be only that its word was not known */
+			if (!is_there(t, w, last) &&
+			    !arrive_soon(s, t, w, &turn[id[i]], from, WORD_END(last)))
+				arrive_late(s, t, w, &turn[id[i]], from, WORD_END(last));
 		}
-		insns += step->insns;
-		end = step->end;
-		last = id[i];
+		insns += WORD_INSNS(w);
+		last = w;
 	}
 	s->raw.node[t->node].self += insns;
-	t->end = end;
-	t->next = next_of(t, last);
+	t->end = WORD_END(last);
+	t->next = i > first ? turn[id[i - 1]].next : before.next;
 	return i;
 }
 
@@ -365,13 +396,7 @@ static enum pm_status packed(void *self, const struct pm_batch *b, const struct 
 	if (!c)
 		return consume(self, b, err);
 	c->chains = k->chains;
-	if (k->chains.n > c->nchain) {
-		const size_t n = (size_t)k->chains.n + k->chains.n / 2 + 1024;
-
-		c->chain = room_for(c->chain, c->nchain, n);
-		c->chain_next = pm_realloc(c->chain_next, n * sizeof *c->chain_next);
-		c->nchain = n;
-	}
+	room_for_steps(&c->chain, k->chains.n);
 	for (size_t i = 0; i < k->n; ) {
 		const uint32_t id = k->id[i];
 
@@ -498,9 +523,10 @@ void tree_sink_free(struct tree_sink *s)
 
 		free(c->object);
 		pm_map_release(&c->generated);
-		free(c->chain);
-		free(c->block);
-		free(c->chain_next);
+		free(c->chain.word);
+		free(c->chain.turn);
+		free(c->block.word);
+		free(c->block.turn);
 		free(c->insn);
 		free(c);
 	}

@@ -48,9 +48,11 @@ struct tree_code {				/* a code table */
 	struct pm_map generated;		/* pc -> function */
 	uint32_t pid;				/* of the first stream that ran it */
 	/* the sink's: */
-	struct tree_step *chain, *block;
-	uint64_t *chain_next;			/* behind a chain's last instruction */
-	size_t nchain, nblock;
+	struct tree_steps {
+		uint64_t *word;
+		struct tree_turn *turn;
+		size_t n;
+	} chain, block;
 	struct pm_chains chains;
 	uint32_t *insn;				/* tree_costs.c: function by instruction */
 	size_t ninsn;

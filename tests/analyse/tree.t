@@ -236,3 +236,10 @@ $ pugmark run -q --folded nowhere/x -- true
 $ printf '0 1000\n2 400000\n' >d.din; pugmark sim --folded x d.din
 ! pugmark: din traces hold no branch outcomes; 'tree-costs' needs them (`pugmark run --exec` traces them)
 ? 1
+
+# An instruction that the decoder does not know and that faults: nothing of its block has executed. The handlers are below
+# main, and a trace that is stored and read says the same.
+$ pugmark run -q --branch --folded live -o u.pug -t pug -- "$PROGRAMS/unknown" >/dev/null; pugmark sim --folded stored u.pug >/dev/null; cmp live stored && grep -c ';main;skip [0-9]' live && grep -c ';skip;skip ' live
+> 1
+> 0
+? 1

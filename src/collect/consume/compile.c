@@ -121,6 +121,8 @@ static void pack(struct consumer *w, uint32_t number, struct compiled *c)
 	c->keeps_rsp = c->rsp.from && !c->rsp_add && c->rsp.at == 8 * KNOWN_RSP;
 	c->quick = quick;
 	c->packs = true;
+	if (c->record == NUMBER)
+		w->number_insns[number] = (uint16_t)c->insns;
 	if (w->expander)
 		w->expansion[number].run =
 			expander_compile(w->expander, EXPAND_ADDRESSES, c->part, c->npart,

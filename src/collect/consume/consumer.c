@@ -374,7 +374,8 @@ static enum pm_status open_packer(struct consumer *w, struct pm_err *err)
 	w->chain = reserve(MAX_BLOCKS * sizeof *w->chain);
 	w->chain_part = reserve(MAX_PARTS * sizeof *w->chain_part);
 	w->chain_ref = reserve(MAX_REFS * sizeof *w->chain_ref);
-	if (!w->chain || !w->chain_part || !w->chain_ref)
+	w->number_insns = reserve(MAX_BLOCKS * sizeof *w->number_insns);
+	if (!w->chain || !w->chain_part || !w->chain_ref || !w->number_insns)
 		return no_room(err);
 	w->id = pm_alloc(BATCH * sizeof *w->id);
 	w->addr = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *w->addr);
@@ -427,6 +428,7 @@ static void consumer_free(struct consumer *w)
 	give_back(w->chain, MAX_BLOCKS * sizeof *w->chain);
 	give_back(w->chain_part, MAX_PARTS * sizeof *w->chain_part);
 	give_back(w->chain_ref, MAX_REFS * sizeof *w->chain_ref);
+	give_back(w->number_insns, MAX_BLOCKS * sizeof *w->number_insns);
 	expander_free(w->expander);
 	x86_decoder_free(w->dec[0]);
 	x86_decoder_free(w->dec[1]);

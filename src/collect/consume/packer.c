@@ -26,8 +26,6 @@ static inline uint64_t quick_address(const uint8_t *rec, const uint8_t *known,
 	return base + index * q->scale + (uint64_t)q->add;
 }
 
-#define NUMBER 4				/* bytes of a record without values */
-
 /* One chain's addresses where there is no straight code for them. */
 static uint64_t *addresses(const struct compiled *c, struct stream *st, const uint8_t *p,
 			   uint64_t *out)
@@ -82,25 +80,25 @@ static const uint8_t *pack_chains(struct consumer *w, struct stream *st, const u
 static const uint8_t *pack_numbers(struct consumer *w, struct stream *st, const uint8_t *p,
 				   const uint8_t *end)
 {
-	const struct expansion *expansion = w->expansion;
-	uint32_t *id = w->id + w->nid, *const full = w->id + BATCH - 1, word = word_at(p);
+	const uint16_t *const insns_of = w->number_insns;
+	uint32_t *const first = w->id + w->nid, *const full = w->id + BATCH - 1, *id = first;
 	uint64_t insns = 0;
+	uint32_t word = word_at(p);
 
-	while (!(word & 0x80000000u) && id < full) {
-		const struct expansion *x = &expansion[RT_RECORD_NUMBER(word)];
-		const uint8_t *after = p + NUMBER;
-		uint32_t next;
+	/* what follows a record may say that it was cut short */
+	while (word < MAX_BLOCKS && id < full && p + NUMBER < end) {
+		const uint32_t n = insns_of[word];
 
-		if (!x->run || x->record != NUMBER || RT_RECORD_SIZE(word) != NUMBER ||
-		    after >= end)
+		if (!n)
 			break;
-		next = word_at(after);
-		if (next == RT_NOTE(RT_N_CUT, 24))
-			break;
-		*id++ = RT_RECORD_NUMBER(word);
-		insns += x->insns;
-		p = after;
-		word = next;
+		*id++ = word;
+		insns += n;
+		p += NUMBER;
+		word = word_at(p);
+	}
+	if (id > first && word == RT_NOTE(RT_N_CUT, 24)) {
+		insns -= insns_of[*--id];
+		p -= NUMBER;
 	}
 	w->nid = (size_t)(id - w->id);
 	st->unsent += insns;

@@ -54,6 +54,7 @@
 #define SLACK		16384u
 #define MAX_RECORD	(UINT16_MAX + 64u)	/* bytes, and a note that it was cut short */
 #define MAX_UNKNOWN	(1u << 16)	/* unknown instructions: each is compared with all others */
+#define NUMBER		4		/* bytes of a record without values */
 #define PACK_REFS (4 * BATCH) /* references in a packed batch; one more chain's fit behind */
 
 /* What the main thread publishes of a block before its code can run. */
@@ -215,6 +216,9 @@ struct consumer {
 	struct pm_chain_part *chain_part;
 	struct pm_chain_ref *chain_ref;
 	uint32_t nchain_part, nchain_ref;
+	/* by trace number, of records that are nothing but that number: how many instructions
+	 * they stand for; 0: not compiled, not such a record, or none */
+	uint16_t *number_insns;
 	uint32_t *id;
 	uint64_t *addr;
 	size_t nid, nref, placed;	/* placed: events that an id stands for */
