@@ -198,7 +198,7 @@ static enum pm_status no_function(const void *region, const char *option, const 
 
 /* What was asked for and did not happen: an error if nothing could be traced for it, else a note.
  */
-static enum pm_status check_region(const struct run_trace *t, const void *region,
+static enum pm_status check_region(const struct run_trace *t, const void *region, bool killed,
 				   struct pm_err *err)
 {
 	struct pm_region_story s;
@@ -207,6 +207,10 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 		return PM_OK;
 	err->file = NULL;
 	pm_region_story(region, &s);
+	if (killed && (t->start_at ? !s.reached[0] : t->after && !s.passed)) {
+		manners_note("nothing is traced: the program was killed before");
+		return PM_OK;
+	}
 	if (t->start_at && !s.known[0])
 		return no_function(region, "--start-at", t->start_at, err);
 	if (t->start_at && !s.reached[0])
@@ -458,7 +462,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		if (st == PM_OK)
 			st = results_end(&t->results, p, r, "pugmark run", o->argv[0], &err);
 		if (st == PM_OK)
-			st = check_region(t, region, &err);
+			st = check_region(t, region, counts->signal > 0, &err);
 		if (st == PM_OK)
 			st = branch_outputs_end(&t->branches, &err);
 		pm_counts_free(counts);

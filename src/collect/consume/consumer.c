@@ -295,8 +295,9 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 	if (w->failed)
 		any |= release_chunks(b);
 	if (over) {
-		uint8_t *p = chunk_of(w->trace, i, st->next);
 		const struct layout *l = &st->layout;
+		const uint32_t following = (st->next + 1) % RT_CHUNKS;
+		uint8_t *p = chunk_of(w->trace, i, st->next);
 		uint64_t off = cursor_of(w->trace, i) - l->trace - st->next * l->stride;
 		uint64_t ex[2] = { st->status, st->flags };
 
@@ -305,6 +306,12 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 			return any;
 		}
 		name_stream(st, b);
+		if (cursor_of(w->trace, i) == l->trace + following * l->stride) {
+			/* killed as it went on to that one, before it said that this is full */
+			consume(w, st, p, p + l->stride - 2 * SLACK, true);
+			p = chunk_of(w->trace, i, st->next = following);
+			off = 0;
+		}
 		/* the cursor is in memory only while the runtime runs: a thread that was killed has
 		 * gone on, up to where no record's number has been written */
 		if (off <= l->stride - 2 * SLACK && off % 4 == 0) {

@@ -245,6 +245,22 @@ static enum pm_status not_executed(struct session *s, const struct spawn *o, str
 	return pm_fail_file(err, "the program died before it began");
 }
 
+/* The root, which was stopped: has it been killed? */
+static bool is_killed(struct session *s)
+{
+	struct user_regs_struct regs;
+	siginfo_t ended = { 0 };
+
+	if (!ptrace(PTRACE_GETREGS, s->root, 0, &regs))
+		return false;
+	if (waitid(P_PID, (id_t)s->root, &ended, WEXITED | WNOWAIT)) {
+		/* who waited for its stop has its status; nothing else ends what is stopped */
+		s->root_done = true;
+		s->root_status = SIGKILL;
+	}
+	return true;
+}
+
 /* s->root stands at its exec stop: tracing begins, and it goes on. */
 static enum pm_status trace_stopped(struct session *s, const struct spawn *o, struct pm_err *err)
 {
@@ -265,6 +281,8 @@ static enum pm_status trace_stopped(struct session *s, const struct spawn *o, st
 	if (!wanted)
 		return PM_OK;
 	if (!exec_stop(s, s->root, why, sizeof why)) {
+		if (is_killed(s))		/* meanwhile: its status says so */
+			return PM_OK;
 		kill(s->root, SIGKILL);
 		ptrace(PTRACE_DETACH, s->root, 0, 0);
 		wait_for(s->root, &status);
@@ -283,8 +301,13 @@ static enum pm_status to_exec_stop(struct session *s, const struct spawn *o, str
 	for (;;) {
 		if (wait_for(s->root, &status) != s->root)
 			return pm_fail_errno(err, "cannot wait for the program");
-		if (WIFEXITED(status) || WIFSIGNALED(status))
+		if (WIFEXITED(status) || o->failed->trace_errno || o->failed->exec_errno)
 			return not_executed(s, o, err);
+		if (WIFSIGNALED(status)) {
+			s->root_done = true;
+			s->root_status = status;
+			return PM_OK;
+		}
 		if (WSTOPSIG(status) == SIGTRAP)
 			return trace_stopped(s, o, err);
 		ptrace(PTRACE_CONT, s->root, 0, WSTOPSIG(status));
