@@ -127,5 +127,44 @@ $ gcc -w -o killed killed.c; (pugmark record -o r.pugrec -- ./killed > out 2> er
 $ pugmark replay -q r.pugrec 2> err | sed 's/^[0-9]*$/child/'; sed -E 's/process [0-9]+/process N/' err
 > child
 > pugmark: the recording ends here: the program shares memory with process N, of which no more is recorded
+# Threads that never wait let other processes have their turns; and a child that is killed before its first one has none.
+$ cat > threads.c <<'end'
++ #include <pthread.h>
++ #include <signal.h>
++ #include <stdio.h>
++ #include <sys/mman.h>
++ #include <sys/wait.h>
++ #include <unistd.h>
++ static volatile long *p;
++ static void *spin(void *a) { while (!p[0]) p[1]++; return a; }
++ int main(void)
++ {
++ 	pthread_t t[2];
++ 	pid_t child;
++ 	p = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
++ 	if (!(child = fork())) {
++ 		for (int i = 0; i < 3000000; i++)
++ 			p[2]++;
++ 		for (p[0] = 1;;)
++ 			p[3]++;
++ 	}
++ 	for (int i = 0; i < 2; i++)
++ 		pthread_create(t + i, 0, spin, 0);
++ 	for (int i = 0; i < 2; i++)
++ 		pthread_join(t[i], 0);
++ 	kill(child, SIGKILL);
++ 	wait(0);
++ 	if (!(child = fork()))
++ 		for (;;)
++ 			p[4]++;
++ 	kill(child, SIGKILL);
++ 	wait(0);
++ 	return printf("%ld %ld %ld %ld\n", p[1], p[2], p[3], p[4]) < 8;
++ }
++ end
+$ gcc -w -O1 -pthread -o threads threads.c; for i in 1 2 3; do "$TESTS/record/again" "$PWD/threads"; done
+> status 0, 1 lines again
+> status 0, 1 lines again
+> status 0, 1 lines again
 # Cut anywhere, a recording is replayed to an end.
 $ pugmark record -q -o r.pugrec -- ./shared > /dev/null; size=$(stat -c %s r.pugrec); for part in 3 5 6 7 8 9; do head -c $((size * part / 10)) r.pugrec > cut.pugrec; timeout -s KILL 60 pugmark replay -q cut.pugrec > /dev/null 2> err; [ $? -lt 128 ] && grep -qE 'cut off|ends here|damaged' err || { echo "$part: $?"; cat err; }; done

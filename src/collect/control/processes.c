@@ -110,6 +110,7 @@ void proc_discard(struct session *s, struct proc *p, uint32_t bi)
 {
 	const uint32_t index = s->block_proc[bi] - 1;
 
+	record_over(s, p);		/* a child that was killed before it said anything */
 	block_free(s, bi);
 	if (p->mm == p && p->user.space) {
 		space_unref(&s->spaces, p->user.space);

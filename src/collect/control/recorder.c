@@ -373,12 +373,13 @@ static void free_group(struct session *s, const struct proc *p)
 	uint64_t *const at = &s->head->group, state = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 
 	/* killed while it executed: nobody knows what it has written last */
-	if ((uint32_t)state == p->log.block && !p->execing && !p->log.over)
+	if ((uint32_t)state == p->log.block && !p->log.over)
 		stop_group(s, p);
-	while (((uint32_t)state & ~RT_GROUP_FREE) == p->log.block)
-		if (__atomic_compare_exchange_n(at, &state, state >> 32 << 32, false,
-						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			syscall(SYS_futex, at, FUTEX_WAKE, INT32_MAX);
+	if (((uint32_t)state & ~RT_GROUP_FREE) != p->log.block)
+		return;
+	if (__atomic_compare_exchange_n(at, &state, state >> 32 << 32, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		syscall(SYS_futex, at, FUTEX_WAKE, INT32_MAX);
 }
 
 void record_over(struct session *s, struct proc *p)
@@ -488,11 +489,13 @@ void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more)
 	const struct rec_ended e = { .why = REC_STOPPED, .more = why << 32 | (uint32_t)more };
 	char what[160];
 
+	if (p->log.over)
+		return;
 	record_logged(s, p);
 	write_end(s, p, e.why, e.more);
 	rec_end_text(&e, what, sizeof what);
 	pm_warn(&s->spaces.warn, "the recording ends here: process %u %s", p->pid, what);
-	if (session_block(s, p->log.block)->group_member)
+	if (why != RT_END_GROUP && session_block(s, p->log.block)->group_member)
 		stop_group(s, p);
 }
 

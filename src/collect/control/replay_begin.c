@@ -32,7 +32,10 @@ static uint64_t lowest_of_stack(const struct rec_start *f, size_t i)
 	const uint64_t most = f->stack_limit < RT_STACK_MOST ? f->stack_limit / 4096 * 4096 :
 							       RT_STACK_MOST;
 	const uint64_t lo = m->hi > most ? m->hi - most : 0;
-	const uint64_t least = i ? f->map[i - 1].hi + GUARD_GAP : GUARD_GAP;
+	const uint64_t ours = m->lo >= RT_DATA_VAULT + RT_DATA_SIZE ? RT_DATA_VAULT + RT_DATA_SIZE :
+			      m->lo >= RT_SHADOW + RT_SHADOW_SIZE ? RT_SHADOW + RT_SHADOW_SIZE : 0;
+	const uint64_t below = i && f->map[i - 1].hi > ours ? f->map[i - 1].hi : ours;
+	const uint64_t least = below + GUARD_GAP;
 	const uint64_t free = lo > least ? lo : least;
 
 	return free < m->lo ? free : m->lo;

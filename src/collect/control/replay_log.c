@@ -46,7 +46,8 @@ size_t replay_more(struct session *s, struct proc *p, uint64_t *execs)
 	y->cut |= e.cut || e.why == REC_RUNNING;
 	y->over |= p->stream - 1 == y->root;
 	/* what it wrote then others would miss */
-	if ((y->cut || y->damaged) && session_block(s, p->log.block)->group_member)
+	if ((e.damaged || e.cut || e.why == REC_RUNNING) &&
+	    session_block(s, p->log.block)->group_member)
 		replay_ends(s);
 	return 0;
 }
@@ -132,7 +133,7 @@ void replay_ends(struct session *s)
 /* ---- processes that share memory ------------------------------------------------------------- */
 #define GROUP_STUCK 2.0			/* seconds without anybody who could go on */
 
-/* It was @p's turn, which has ended. */
+/* It was the turn of the process whose log @b has; it has ended. */
 static void pass_group(struct session *s, const struct rt_block *b)
 {
 	uint64_t number = b->group_number;
@@ -157,7 +158,7 @@ void replay_check_group(struct session *s)
 			continue;
 		b = session_block(s, s->proc[i]->log.block);
 		waits |= b->group_awaits && b->group_awaits != now;
-		goes |= b->group_member && (b->group_number == now || b->group_awaits == now);
+		goes |= b->group_awaits ? b->group_awaits == now : !b->awaits_child;
 	}
 	if (!waits || goes) {
 		y->stuck = 0;
@@ -258,7 +259,8 @@ void replay_return(struct session *s, const struct replay_mark *m, struct proc *
 	uint64_t execs;
 
 	y->root = m->root;
-	y->over = y->cut = y->damaged = false;
+	y->over = y->cut = y->damaged = y->ending = false;
+	y->stuck = 0;
 	*y->differs = 0;
 	for (uint32_t i = 0; i < rec_nstream(y->r); i++)
 		rec_seek(y->r, i, m->read[i]);

@@ -211,8 +211,8 @@ static void loop(struct session *s)
 				return;
 			if (!end)
 				end = pm_now() + GRACE;
-			else if (pm_now() > end)
-				return;
+			else if (pm_now() > end && !s->replayer)
+				return;			/* replayed, each ends with its log */
 		}
 		sleep_on_doorbell(s, seen);
 	}

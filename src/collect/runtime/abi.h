@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			34	/* no suffix: for assembly */
+#define RT_ABI			35	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -285,7 +285,7 @@ enum rt_log_end {
 	RT_END_FILE,		/* something is mapped that is no ordinary file */
 	RT_END_SIGNAL,		/* signal a[1] waits, and the program makes no system call and
 				 * passes no safepoint */
-	RT_END_SHARED,		/* memory is shared with other processes */
+	RT_END_SHARED,		/* a process is made that has all of its memory */
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
 	RT_END_GROUP,		/* it shares memory with process a[1], whose recording has ended */
 	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
@@ -450,8 +450,9 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stop_signal;		/* at the stop: 1 if a signal has just been given, */
 	uint64_t stop_from;		/* ... to a program that stood there */
 	/* Of log_home, see runtime/group_token.c: 1: the process shares memory; when it had the
-	 * group's token last; replayed: which it waits for, 0: for none. */
-	uint32_t group_member, group_number, group_awaits;
+	 * group's token last; replayed: which it waits for, 0: for none; 1: it waits for a
+	 * child. */
+	uint32_t group_member, group_number, group_awaits, awaits_child;
 	uint32_t not_copied;		/* replayed, of log_home: 1: some of its memory is not what
 					 * fork() copies */
 };

@@ -71,6 +71,11 @@ static struct rt_event *go_on(struct rt_block *b)
 	return e;
 }
 
+void rt_replay_goes_on(struct rt_block *b)
+{
+	go_on(b);
+}
+
 static void apply_data(struct rt_block *b, const struct rt_event *e)
 {
 	if (rt_put(e->a[0], e + 1, e->a[1]) && rt_ask(b, RQ_OPEN, 0, 0, 0, 0))
@@ -103,11 +108,11 @@ static void replay_mmap(struct rt_block *b, u64 r, u64 file)
 		arg[4] = (word)rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
 		arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE;
 	} else if (!(ARG3 & MAP_ANONYMOUS)) {	/* shared: the log has what is there */
-		arg[3] |= MAP_ANONYMOUS;
-		if (rt_replay_has_others())
+		const int others = rt_replay_has_others();
+
+		arg[3] = (arg[3] & ~3ul) | MAP_ANONYMOUS | (others ? MAP_SHARED : MAP_PRIVATE);
+		if (others)
 			rt_log_of(b)->not_copied = 1;
-		else
-			arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE;
 		arg[5] = 0;
 	}
 	rt_do_mmap(b, arg);
@@ -307,11 +312,13 @@ static void remember_child(u32 then, u64 now)
 }
 
 /* The program has waited for @then: so has the replay, and what they print comes in order. */
-static void wait_for_child(u32 then)
+static void wait_for_child(struct rt_block *b, u32 then)
 {
 	for (u32 i = 0; i < NR_OF(child); i++)
 		if (then && child[i].then == then) {
+			rt_log_of(b)->awaits_child = 1;
 			rt_sys(NR_wait4, child[i].now, 0, 0, 0);
+			rt_log_of(b)->awaits_child = 0;
 			child[i].then = 0;
 		}
 }
@@ -321,9 +328,9 @@ static void follow_children(struct rt_block *b, long r)
 	u32 pid = 0;
 
 	if (b->syscall == NR_wait4 && r > 0)
-		wait_for_child((u32)r);
+		wait_for_child(b, (u32)r);
 	else if (b->syscall == NR_waitid && !r && ARG2 && !rt_get(&pid, ARG2 + 12, 4))
-		wait_for_child(pid);
+		wait_for_child(b, pid);
 }
 
 /* ---- the stack's limit ----------------------------------------------------------------------- */

@@ -32,10 +32,11 @@ static int change(u64 from, u32 number, u32 low)
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static void wake_all(void)
+static u32 wake_all(void)
 {
-	if (__atomic_load_n(&RT_SESSION->group_waiting, __ATOMIC_SEQ_CST))
-		rt_sys(NR_futex, &RT_SESSION->group, 1 /* WAKE */, 1 << 30);
+	if (!__atomic_load_n(&RT_SESSION->group_waiting, __ATOMIC_SEQ_CST))
+		return 0;
+	return (u32)rt_sys(NR_futex, &RT_SESSION->group, 1 /* WAKE */, 1 << 30);
 }
 
 /* Until the lower half of the state is not @low any more, or for @ns. */
@@ -94,7 +95,7 @@ int rt_group_take(struct rt_block *b)
 	return r;
 }
 
-void rt_group_give(const struct rt_block *b)
+u32 rt_group_give(const struct rt_block *b)
 {
 	const struct rt_block *l = rt_log_of(b);
 	u64 state;
@@ -102,9 +103,9 @@ void rt_group_give(const struct rt_block *b)
 	do {
 		state = read_state();
 		if (((u32)state & ~RT_GROUP_FREE) != own(l) || state >> 32 != l->group_number)
-			return;
+			return 0;
 	} while (!change(state, l->group_number, 0));
-	wake_all();
+	return wake_all();
 }
 
 void rt_group_perhaps(const struct rt_block *b)
@@ -123,8 +124,9 @@ void rt_group_pass(struct rt_block *b)
 {
 	const u32 number = rt_log_of(b)->group_number;
 
-	rt_group_give(b);
-	/* one of those who wait takes it, unless they are gone by now */
+	/* one of those who wait takes it; some may have been killed */
+	if (!rt_group_give(b))
+		return;
 	for (u32 n = 0; n < 20 && read_state() == (u64)number << 32; n++)
 		wait_while(0, POLL / 10);
 }

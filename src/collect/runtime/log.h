@@ -43,16 +43,21 @@ struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is 
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 /* ... the group's. */
 void rt_log_group(struct rt_block *b, u32 place, const u64 a[6]);
-/* group_token.c. Recorded: is @b's process in the group? Its token is @b's when that has come back;
- * 1: another process has had it. It gives the token up; perhaps. Do others wait? Then it gives it
- * up until one of them has had it. It takes part no more. */
+/* group_token.c, recorded: is @b's process in the group? */
 int rt_group_member(const struct rt_block *b);
+/* Wait until it has the group's token. 1: another process has had it since it had it last. */
 int rt_group_take(struct rt_block *b);
-void rt_group_give(const struct rt_block *b);
-void rt_group_perhaps(const struct rt_block *b);
-int rt_group_wanted(void);
+/* It gives the token up, if it has it: how many were asleep for it. */
+u32 rt_group_give(const struct rt_block *b);
+void rt_group_perhaps(const struct rt_block *b);	/* others may take it */
+int rt_group_wanted(void);				/* does somebody wait for it? */
+/* It gives the token up until one of those who wait has it. */
 void rt_group_pass(struct rt_block *b);
-void rt_group_leave(struct rt_block *b);
+void rt_group_leave(struct rt_block *b);		/* it takes part no more */
+/* Recorded: @b is a process that has just begun. */
+void rt_log_forked(const struct rt_block *b);
+/* Replayed: it ends here if its log does. */
+void rt_replay_goes_on(struct rt_block *b);
 /* Replayed: it gives the token up, if it has it, and waits until its number is @number. */
 void rt_group_await(struct rt_block *b, u32 number);
 /* Replayed: @b stands at @place, and others of its group have their turns, if the log says so. */

@@ -76,6 +76,7 @@ static u64 load(u64 *brk, u64 from, u64 to)
 
 	rt_sys(NR_munmap, 0x1000, from - 0x1000);
 	rt_sys(NR_munmap, to, END - to);
+	stack_lo = stack_hi = 0;
 	memory = open_file(START->memory);
 	for (u32 i = 0; i < START->nmap && i < RT_START_MAPS; i++) {
 		map_one(&START->map[i], p, memory);
@@ -117,7 +118,8 @@ u64 rt_replay_load(u64 *brk)
  * already stays, and it ends where something else is mapped. */
 void rt_replay_stack_limit(struct rt_block *b, u64 size)
 {
-	const u64 least = stack_hi - page_down(size < RT_STACK_MOST ? size : RT_STACK_MOST);
+	const u64 most = page_down(size < RT_STACK_MOST ? size : RT_STACK_MOST);
+	const u64 least = stack_hi > most ? stack_hi - most : 0;
 
 	for (u64 n = stack_lo - least; stack_lo > least && n; n = page_down(n / 2)) {
 		const u64 lo = stack_lo - n;

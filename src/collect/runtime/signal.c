@@ -243,8 +243,8 @@ static void undo_slots(struct rt_block *b, struct k_ucontext *uc, u32 flags, u32
 
 struct arrival {
 	u32 sig;
-	struct k_sigaction act;		/* as the program had it then: other threads may say something
-					 * else meanwhile */
+	struct k_sigaction act;		/* as the program had it then: other threads may change
+					 * it meanwhile */
 	struct k_siginfo *info;
 	struct k_ucontext *uc;
 	u64 pc, eflags;
@@ -291,6 +291,8 @@ static void in_call(struct rt_block *b, struct arrival *a)
 			  UC_GPR(a->uc, RAX) == -(word)EINTR;
 
 	rt_token_back(b);
+	if (rt_records(b))	/* others had turns: what they have said counts, as in the replay */
+		a->act = ((const struct rt_sighand *)PTR(b->sighand))->act[a->sig];
 	if (a->sig == 31 && a->info->code == 1)	/* SIGSYS, SYS_SECCOMP: si_call_addr */
 		a->info->addr = (word)at;
 	if (pc == (word)rt_pass_done) {

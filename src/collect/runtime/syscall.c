@@ -39,10 +39,10 @@ static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at
 	c->log_brk = b->logged ? rt_log_brk(b) : 0;
 	c->log_tid = b->log_tid;
 	c->log_home = (word)c;
-	/* one that its parent waits for would wait for its parent; it executes another program */
+	/* one that its parent waits for would wait for its parent */
 	c->group_member = b->logged && !(flags & CLONE_VFORK) &&
 			  ((struct rt_block *)PTR(b->log_home))->group_member;
-	c->group_number = c->group_awaits = 0;
+	c->group_number = c->group_awaits = c->awaits_child = 0;
 	c->robust = 0;
 	c->clear_tid = flags & CLONE_CHILD_CLEARTID ? tid_at : 0;
 	c->tid_at = flags & CLONE_CHILD_SETTID && (thread || rt_replays(b)) ? tid_at : 0;
@@ -229,8 +229,10 @@ static void do_exec(struct rt_block *b)
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)with);
 	rt_call_begin(b);		/* what is pending, and the mask, are the new program's */
+	rt_group_aside(b);
 	r = b->mail.r[0] == RT_LOAD_IT ? rt_load_exec(b) : rt_raw_call(b);
 	rt_call_end(b);
+	rt_group_back(b);
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)old);
 	ARG0 = path;

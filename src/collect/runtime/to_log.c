@@ -363,7 +363,8 @@ void rt_record_safepoint(struct rt_block *b)
 							    rt_registers_check(b), b->ctx.pc });
 }
 
-static u32 shares;			/* there is memory that children share */
+static u32 shares;			/* there is memory that children share; */
+static u32 borrows;			/* ... and this one's parent waits for it */
 
 static int known_file(struct rt_block *b)
 {
@@ -391,6 +392,11 @@ static u64 clone_flags(const struct rt_block *b)
 	return flags;
 }
 
+void rt_log_forked(const struct rt_block *b)
+{
+	borrows = shares && !rt_log_of(b)->group_member;
+}
+
 int rt_makes_thread(const struct rt_block *b)
 {
 	return (clone_flags(b) & (CLONE_VM | CLONE_THREAD)) == (CLONE_VM | CLONE_THREAD);
@@ -402,7 +408,7 @@ static void note_sharing(struct rt_block *b)
 {
 	const u64 flags = clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD);
 
-	if (flags == CLONE_VM)
+	if (flags == CLONE_VM || (borrows && !flags))
 		end_log(b, RT_END_SHARED, 0);
 	else if (shares && !flags && b->syscall != NR_vfork)
 		rt_token_group(b);

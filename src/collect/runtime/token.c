@@ -30,6 +30,7 @@ static struct {				/* of this process */
 					 * stands, enum rt_log_place */
 	u64 clock, pc, check;		/* ... */
 	u64 slice_ends;			/* ns */
+	u64 group_ends;			/* ... that of the process among those that share memory */
 	u64 random;			/* 0: slices are of time */
 } g;
 
@@ -273,10 +274,18 @@ static void log_group(struct rt_block *b, enum rt_log_place place, u64 check, u3
 /* @b has its process's token, and has to have its group's. */
 static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 {
-	if (!rt_group_member(b) || !rt_group_take(b))
+	if (!rt_group_member(b))
+		return;
+	/* threads that always have a taker among them do not keep other processes waiting */
+	if (place != RT_PLACE_NONE && rt_group_wanted() && now() >= g.group_ends) {
+		log_group(b, place, check, 0);
+		rt_group_pass(b);
+		g.group_ends = now() + SLICE;
+	}
+	if (!rt_group_take(b))
 		return;
 	log_group(b, place, check, rt_log_of(b)->group_number);
-	g.slice_ends = now() + SLICE;
+	g.slice_ends = g.group_ends = now() + SLICE;
 	rt_clock_slice(b);
 }
 
@@ -356,8 +365,10 @@ static enum waits call_waits(struct rt_block *b)
 	if (c->how != HOW_PLAIN && c->how != HOW_SUB)
 		return KEEPS;
 	switch (b->syscall) {
-	case NR_kill: case NR_tgkill: case NR_rt_sigqueueinfo: case NR_rt_tgsigqueueinfo:
-		return KEEPS;			/* who is killed does not execute then */
+	case NR_kill: case NR_tkill: case NR_tgkill: case NR_rt_sigqueueinfo:
+	case NR_rt_tgsigqueueinfo: case NR_pidfd_send_signal:
+		/* who is killed does not execute then, or is here */
+		return (u32)ARG0 == b->pid || (u32)ARG0 == b->tid ? PERHAPS : KEEPS;
 	case NR_futex:
 		return futex_waits((u32)ARG1);
 	case NR_read: case NR_readv: case NR_recvfrom: case NR_recvmsg:
@@ -401,11 +412,14 @@ void rt_token_call(struct rt_block *b)
 		to = grant();
 	else
 		g.in_call = 1;
+	/* before another thread has the process's token, and sees that the group's is there, too */
+	if (!to && rt_group_member(b) && how == WAITS)
+		rt_group_give(b);
+	else if (!to && rt_group_member(b))
+		rt_group_perhaps(b);
 	unlock();
 	if (to)
 		wake(to, RT_TURN_OWN);
-	else if (rt_group_member(b))
-		(how == WAITS ? rt_group_give : rt_group_perhaps)(b);
 }
 
 /* Is the slice over? Otherwise the next part of it begins. */
@@ -447,8 +461,7 @@ int rt_token_safepoint(struct rt_block *b)
 		g.slice_ends = now() + SLICE;
 		if (!rt_group_member(b) || !rt_group_wanted())
 			return 0;
-		log_group(b, RT_PLACE_SAFEPOINT, check, 0);
-		rt_group_pass(b);
+		g.group_ends = 0;
 		take_group(b, RT_PLACE_SAFEPOINT, check);
 		return 1;
 	}
@@ -547,10 +560,26 @@ void rt_token_first(struct rt_block *b)
 void rt_token_forked(struct rt_block *b)
 {
 	rt_token_begin(b);
-	if (rt_replays(b))
+	if (rt_replays(b)) {
 		rt_replay_group(b, RT_PLACE_NONE, 0);
-	else
+		rt_replay_goes_on(b);
+	} else {
+		rt_log_forked(b);
 		take_group(b, RT_PLACE_NONE, 0);
+	}
+}
+
+void rt_group_aside(struct rt_block *b)
+{
+	if (!rt_group_member(b))
+		return;
+	log_group(b, RT_PLACE_CALL, b->call_check, 0);
+	rt_group_give(b);
+}
+
+void rt_group_back(struct rt_block *b)
+{
+	take_group(b, RT_PLACE_CALL, b->call_check);
 }
 
 void rt_token_group(struct rt_block *b)
@@ -587,12 +616,12 @@ void rt_token_leave(struct rt_block *b, u64 heir)
 	if (!rt_replays(b)) {
 		stands(b, RT_PLACE_EXIT, 0);
 		to = grant();
+		if (!to && rt_group_member(b))
+			rt_group_give(b);
 	}
 	unlock();
 	if (rt_replays(b))
 		pass_token(b, heir);
 	else if (to)
 		wake(to, RT_TURN_OWN);
-	else if (rt_group_member(b))
-		rt_group_give(b);
 }

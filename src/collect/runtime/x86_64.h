@@ -89,7 +89,9 @@ typedef u64 rt_count;
 #define NR_futex 202
 #define NR_restart_syscall 219
 #define NR_exit_group 231
+#define NR_tkill 200
 #define NR_tgkill 234
+#define NR_pidfd_send_signal 424
 #define NR_openat 257
 #define NR_rt_tgsigqueueinfo 297
 #define NR_process_vm_writev 311
