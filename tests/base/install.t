@@ -76,7 +76,7 @@ $ . ./env; for e in sizes simulate filter; do src=d/opt/p/share/doc/pugmark/exam
 > 1
 # Each prints what the command prints: for every simulator.
 $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; for f in blocks.pug real.pug formats/din.din formats/penn-sjeng-60.trace; do for s in $(pugmark sim --list | awk '{ print $1 }') 'cache:l1d=1k,2way,64;l2=8k,4way,64'; do pugmark sim --sim "$s" --json - $TESTS/data/$f >want 2>/dev/null; a=$?; ./simulate-c-so $TESTS/data/$f "$s" >got 2>/dev/null; b=$?; [ $a = $b ] && cmp want got || echo $f $s $a $b; echo >>n; done; done; wc -l <n
-> 100
+> 104
 $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; pugmark sim --cache l1d=1k,2way,64 --json want $TESTS/data/real.pug >/dev/null; for p in simulate-*; do ./$p $TESTS/data/real.pug cache:l1d=1k,2way,64 >got 2>/dev/null; cmp want got; done
 $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; pugmark convert -q --filter l1d=1k,2way,64 $TESTS/data/real.pug want.din; for p in filter-*; do ./$p $TESTS/data/real.pug got.din l1d=1k,2way,64 2>/dev/null; cmp want.din got.din; done
 $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; for p in sizes-*; do ./$p $TESTS/data/blocks.pug >$p.out; cmp $p.out sizes-++-a.out; done; cat sizes-c-a.out; ./sizes-c-so none

@@ -50,7 +50,7 @@ $ pugmark machine run --elf x --bus-caches off
 ! pugmark: --bus-caches is for --guest; the R4400 has caches of its own: --cpu (see `pugmark machine run --help`)
 ? 2
 $ pugmark machine run --guest x86_64 --kernel v --bus-locks
-! pugmark: --bus-locks needs --bus (see `pugmark machine run --help`)
+! pugmark: --bus-locks needs --bus or --cat (see `pugmark machine run --help`)
 ? 2
 $ pugmark machine run --guest x86_64 --kernel v --bus b.byu --ram 4G
 ! pugmark: --bus is for guests with at most 3G of RAM, in whole pages (see `pugmark machine run --help`)
