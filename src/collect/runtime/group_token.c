@@ -57,7 +57,8 @@ static u32 own(const struct rt_block *l)
 /* ---- recorded -------------------------------------------------------------------------------- */
 int rt_group_member(const struct rt_block *b)
 {
-	return rt_log_of(b)->group_member && rt_records(b);
+	/* one that has been attached has no log */
+	return rt_records(b) && rt_log_of(b)->group_member;
 }
 
 /* 1: it is @l's now, and has been another one's; 0: that's; -1: it is somebody's. */
