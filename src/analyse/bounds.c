@@ -239,8 +239,8 @@ static bool join(struct bounds_sim *s, struct bounds_task *w)
 	return true;
 }
 
-static void take(void *pass, const struct core_insn *op, size_t n, const struct core_ref *load,
-		 const struct core_ref *store)
+static void add_to_pass(void *pass, const struct core_insn *op, size_t n,
+			const struct core_ref *load, const struct core_ref *store)
 {
 	bounds_pass_run(pass, op, n, load, store);
 }
@@ -325,7 +325,7 @@ static void start(struct bounds_task *w)
 	if (w->feed->k)
 		return;
 	core_build(w->feed);
-	w->feed->instead = take;
+	w->feed->instead = add_to_pass;
 	w->feed->whose = w->pass;
 }
 

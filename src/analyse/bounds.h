@@ -36,7 +36,7 @@
  * window. Caches, latencies and predictors are not varied: those are other passes.
  *
  * Configuration: that of `core` without byinsn and topdown, where numbers may be lists and ranges
- * (base/values.h): every combination is a configuration. window=N (64), top=N (20) rows.
+ * (base/values.h): every combination is a configuration. window=N (64), top=N: the quickest.
  *
  * Objects in one pipeline whose caches, predictors and windows are the same do one pass together,
  * in which a lane that several need is there once. Each says what it says alone. */
