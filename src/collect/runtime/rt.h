@@ -333,8 +333,8 @@ void rt_token_forked(struct rt_block *b);
 void rt_token_group(struct rt_block *b);
 /* Recorded: processes with which @b's shares memory may execute, for it executes another program;
  * it has not. */
-void rt_group_aside(struct rt_block *b);
-void rt_group_back(struct rt_block *b);
+void rt_group_release(struct rt_block *b);
+void rt_group_regain(struct rt_block *b);
 /* The next program of a process begins, in place of the old one. */
 void rt_replay_exec(struct rt_block *b);
 int rt_replay_drops(struct rt_block *b);	/* a signal that is no fault */
@@ -389,8 +389,8 @@ static inline u64 rt_token_heir(struct rt_block *b) { return 0; }
 static inline void rt_token_leave(struct rt_block *b, u64 heir) { }
 static inline void rt_token_first(struct rt_block *b) { }
 static inline void rt_token_forked(struct rt_block *b) { }
-static inline void rt_group_aside(struct rt_block *b) { }
-static inline void rt_group_back(struct rt_block *b) { }
+static inline void rt_group_release(struct rt_block *b) { }
+static inline void rt_group_regain(struct rt_block *b) { }
 static inline void rt_replay_exec(struct rt_block *b) { }
 static inline int rt_replay_drops(struct rt_block *b) { return 0; }
 static inline int rt_logged_insn(struct rt_block *b, u64 pc) { return 0; }

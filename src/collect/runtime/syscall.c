@@ -229,10 +229,10 @@ static void do_exec(struct rt_block *b)
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)with);
 	rt_call_begin(b);		/* what is pending, and the mask, are the new program's */
-	rt_group_aside(b);
+	rt_group_release(b);
 	r = b->mail.r[0] == RT_LOAD_IT ? rt_load_exec(b) : rt_raw_call(b);
 	rt_call_end(b);
-	rt_group_back(b);
+	rt_group_regain(b);
 	if (old >= 0 && with != old)
 		rt_sys(NR_personality, (word)old);
 	ARG0 = path;

@@ -569,7 +569,7 @@ void rt_token_forked(struct rt_block *b)
 	}
 }
 
-void rt_group_aside(struct rt_block *b)
+void rt_group_release(struct rt_block *b)
 {
 	if (!rt_group_member(b))
 		return;
@@ -577,7 +577,7 @@ void rt_group_aside(struct rt_block *b)
 	rt_group_give(b);
 }
 
-void rt_group_back(struct rt_block *b)
+void rt_group_regain(struct rt_block *b)
 {
 	take_group(b, RT_PLACE_CALL, b->call_check);
 }
