@@ -367,18 +367,52 @@ static void write_end(struct session *s, struct proc *p, enum rec_end why, uint6
 	p->log.over = true;
 }
 
-/* @p, which has ended, may have had the group's token. */
-static void free_group(struct session *s, const struct proc *p)
+/* ---- who of a group has ended ---------------------------------------------------------------- */
+/* What of @p's log stands in its block is looked through, for what free_group() has to know. */
+static void note_logged(struct session *s, struct proc *p)
+{
+	const struct rt_block *b = session_block(s, p->log.block);
+	const uint8_t *log = (const uint8_t *)b + RT_LOG;
+	const uint64_t end = __atomic_load_n(&b->log_at, __ATOMIC_ACQUIRE);
+
+	for (uint64_t at = 0; end <= RT_LOG_SIZE && end - at >= sizeof p->log.last && at < end; ) {
+		memcpy(&p->log.last, log + at, sizeof p->log.last);
+		if (p->log.last.type == RT_E_GROUP && p->log.last.a[2])
+			p->log.turn = (uint32_t)p->log.last.a[2];
+		if (p->log.last.size < sizeof p->log.last || p->log.last.size > end - at)
+			return;
+		at += p->log.last.size;
+	}
+}
+
+/* Has the program perhaps executed since @p's last event? Not where it gave the token up, nor
+ * where it has it again but what its call did is not logged yet. */
+static bool may_have_executed(const struct proc *p)
+{
+	const struct rt_event *e = &p->log.last;
+
+	if (e->type == RT_E_GROUP)
+		return e->a[2] && e->nr != RT_PLACE_CALL;
+	return e->type != RT_E_DATA && !(e->type == RT_E_CALL && e->nr == SYS_exit_group);
+}
+
+/* @p, which has ended, may have had the group's token. If it took that and has not logged it, then
+ * it has executed nothing since: the turn was none, and the number is the next one's. */
+static void free_group(struct session *s, struct proc *p)
 {
 	uint64_t *const at = &s->head->group, state = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	const bool had = (uint32_t)state == p->log.block;
+	uint32_t number = (uint32_t)(state >> 32);
 
-	/* killed while it executed: nobody knows what it has written last */
-	if ((uint32_t)state == p->log.block && !p->log.over)
-		stop_group(s, p);
 	if (((uint32_t)state & ~RT_GROUP_FREE) != p->log.block)
 		return;
-	if (__atomic_compare_exchange_n(at, &state, state >> 32 << 32, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_SEQ_CST))
+	note_logged(s, p);
+	if (number != p->log.turn)
+		number--;
+	else if (had && !p->log.over && may_have_executed(p))
+		stop_group(s, p);	/* nobody knows what it has written last */
+	if (__atomic_compare_exchange_n(at, &state, (uint64_t)number << 32, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, at, FUTEX_WAKE, INT32_MAX);
 }
 
@@ -413,6 +447,8 @@ uint32_t record_child(struct session *s, struct proc *p, struct proc *child)
 void record_full(struct session *s, struct proc *p)
 {
 	record_logged(s, p);
+	if (session_block(s, p->log.block)->group_member)
+		note_logged(s, p);
 	session_block(s, p->log.block)->log_at = 0;
 	p->log.drained = 0;
 }

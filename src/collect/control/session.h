@@ -97,6 +97,10 @@ struct proc {
 		uint64_t nlogged;	/* since when so many events have been logged */
 		double since;
 		bool over;		/* nothing more of it is recorded */
+		/* Of a process that shares memory, up to where recorder.c has looked: the last
+		 * event, and the last number of the group's token. */
+		struct rt_event last;
+		uint32_t turn;
 	} log;
 	struct proc_check *check;	/* recorded: of check_calls.c; NULL: none */
 	bool log_over;			/* replayed: it has used all */

@@ -597,6 +597,8 @@ long rt_request_tiles(struct rt_block *b);	/* ARCH_REQ_XCOMP_PERM */
 long rt_sigaltstack_call(struct rt_block *b, u64 ss, u64 old);
 struct rt_sighand *rt_sighand_copy(const struct rt_sighand *from);
 void rt_sighand_cleared(struct rt_block *b);	/* after CLONE_CLEAR_SIGHAND, in the child */
+/* A signal that ends the process may wait where only the runtime blocks it: it comes now. */
+void rt_heed_fatal(struct rt_block *b);
 int rt_on_app_stack(const struct rt_block *b, u64 sp);
 /* SIGNALS THAT WAIT. Translated code faults on purpose, so the kernel must never find the five
  * synchronous signals blocked while it runs. Those that somebody sends while the program blocks

@@ -34,10 +34,11 @@ static long install(u32 sig, u64 flags, struct k_sigaction *was)
 
 /* Signals whose default is to end the process. An instrumented executable takes them, to write its
  * files first: it has no controller that would do so when it is gone. */
-#ifdef RT_IDT
-#define WATCHED (~(SYNC_SIGS | UNBLOCKABLE | SIG_BIT(17) | SIG_BIT(18) | SIG_BIT(20) | \
-		   SIG_BIT(21) | SIG_BIT(22) | SIG_BIT(23) | SIG_BIT(28)))
+#define ENDS (~(SYNC_SIGS | UNBLOCKABLE | SIG_BIT(17) | SIG_BIT(18) | SIG_BIT(20) | \
+		SIG_BIT(21) | SIG_BIT(22) | SIG_BIT(23) | SIG_BIT(28)))
 				/* CHLD CONT TSTP TTIN TTOU URG WINCH */
+#ifdef RT_IDT
+#define WATCHED ENDS
 #else
 #define WATCHED 0ull
 #endif
@@ -64,6 +65,23 @@ void rt_sighand_cleared(struct rt_block *b)
 			rt_sys(NR_rt_sigaction, s, &none, 0, 8);
 	}
 	b->cleared = 0;
+}
+
+void rt_heed_fatal(struct rt_block *b)
+{
+	const struct rt_sighand *h = PTR(b->sighand);
+	u64 pending = 0, was, only;
+
+	if (rt_failed(rt_sys(NR_rt_sigpending, &pending, 8)))
+		return;
+	pending &= ENDS & ~b->app_mask;
+	for (u32 s = 1; pending && s < 65; s++) {
+		if (!(pending & SIG_BIT(s)) || h->act[s].handler)
+			continue;
+		only = ~SIG_BIT(s);
+		rt_sys(NR_rt_sigprocmask, 2, &only, &was, 8);
+		rt_sys(NR_rt_sigprocmask, 2, &was, 0, 8);
+	}
 }
 
 void rt_record_mask(struct rt_block *b, u64 mask)

@@ -274,15 +274,21 @@ static void log_group(struct rt_block *b, enum rt_log_place place, u64 check, u3
 /* @b has its process's token, and has to have its group's. */
 static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 {
+	int gave = 0, another;
+
 	if (!rt_group_member(b))
 		return;
 	/* threads that always have a taker among them do not keep other processes waiting */
 	if (place != RT_PLACE_NONE && rt_group_wanted() && now() >= g.group_ends) {
+		gave = 1;
 		log_group(b, place, check, 0);
 		rt_group_pass(b);
 		g.group_ends = now() + SLICE;
 	}
-	if (!rt_group_take(b))
+	another = rt_group_take(b);
+	rt_heed_fatal(b);
+	/* behind a safepoint the program executes: that it does the log has to say */
+	if (!another && !(gave && place == RT_PLACE_SAFEPOINT))
 		return;
 	log_group(b, place, check, rt_log_of(b)->group_number);
 	g.slice_ends = g.group_ends = now() + SLICE;
