@@ -527,6 +527,7 @@ void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more)
 
 	if (p->log.over)
 		return;
+	p->log.stopped = true;
 	record_logged(s, p);
 	write_end(s, p, e.why, e.more);
 	rec_end_text(&e, what, sizeof what);

@@ -42,6 +42,20 @@ void record_shared(const struct proc *p, const char *link, uint64_t off, uint64_
 void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more);
 enum pm_status record_close(struct session *s, struct pm_err *err);
 
+/* ---- segments.c ------------------------------------------------------------------------------ */
+/* Which one, RT_SEGMENT(), @p is about to attach by its identifier @id. 0: it cannot be recorded;
+ * *@more: for RT_END_SEGMENT. */
+uint64_t segment_find(struct session *s, const struct proc *p, int id, uint64_t *more);
+/* To be called now and then: if a process that is not recorded has attached one that recorded ones
+ * have, their recording ends. */
+void segments_watch(struct session *s);
+/* Replayed: where in the data file the memory of segment @which is; 0: there is no room. */
+uint64_t segment_memory(struct session *s, uint64_t which);
+/* Where a part is mapped of what @p has attached at @at; *n: how many bytes, 0: none is. */
+uint64_t segment_part(const struct session *s, const struct proc *p, uint64_t at, uint64_t *n);
+void segments_clear(struct session *s);		/* the replay begins anew: they are as at first */
+void segments_release(struct session *s);
+
 /* ---- replay_begin.c, replay_log.c ------------------------------------------------------------ */
 enum pm_status replay_launch(struct session *s, struct pm_err *err);
 /* More of the log of @p: bytes. *execs: behind them another program is executed. */

@@ -261,6 +261,7 @@ void replay_return(struct session *s, const struct replay_mark *m, struct proc *
 	y->root = m->root;
 	y->over = y->cut = y->damaged = y->ending = false;
 	y->stuck = 0;
+	segments_clear(s);
 	*y->differs = 0;
 	for (uint32_t i = 0; i < rec_nstream(y->r); i++)
 		rec_seek(y->r, i, m->read[i]);

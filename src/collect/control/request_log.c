@@ -43,6 +43,18 @@ void request_log_shared(struct session *s, struct request *q)
 	record_shared(q->p, link, q->m.a[1], q->m.a[2], q->m.r);
 }
 
+void request_log_segment(struct session *s, struct request *q)
+{
+	if (!q->p->stream)
+		return;
+	if (s->replayer && q->m.a[0] == RT_SEGMENT_MEMORY)
+		q->m.r[0] = segment_memory(s, q->m.a[1]);
+	else if (s->recorder && q->m.a[0] == RT_SEGMENT_FIND)
+		q->m.r[0] = segment_find(s, q->p, (int)q->m.a[1], &q->m.r[1]);
+	else if (s->replayer && q->m.a[0] == RT_SEGMENT_PART)
+		q->m.r[0] = segment_part(s, q->p, q->m.a[1], &q->m.r[1]);
+}
+
 void request_log_exec(struct session *s, struct request *q)
 {
 	int fd = -1;

@@ -33,6 +33,7 @@ static const struct {
 	[RQ_LOG] = { "log", request_log, false },
 	[RQ_LOG_FILE] = { "log file", request_log_file, false },
 	[RQ_LOG_SHARED] = { "log shared", request_log_shared, false },
+	[RQ_LOG_SEGMENT] = { "log segment", request_log_segment, false },
 	[RQ_LOG_EXEC] = { "log exec", request_log_exec, false },
 	[RQ_LOG_END] = { "log end", request_log_end, false },
 	[RQ_CHECK] = { "check", request_check, false },

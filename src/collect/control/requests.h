@@ -53,6 +53,6 @@ request_fn request_hello, request_block, request_unblock, request_forked, reques
 
 /* ---- request_log.c --------------------------------------------------------------------------- */
 request_fn request_log, request_log_file, request_log_exec, request_log_end,
-	request_log_shared, request_check;
+	request_log_shared, request_log_segment, request_check;
 
 #endif

@@ -93,6 +93,7 @@ static void session_close(struct session *s)
 	for (size_t i = 0; i < s->nslots; i++)
 		pm_map_release(&s->slots[i].to);
 	free(s->slots);
+	segments_release(s);
 	gather_release(s);
 	cache_close(&s->spaces);
 	spaces_close(&s->spaces);
@@ -194,8 +195,10 @@ static void loop(struct session *s)
 		}
 		if (busy && spin(s, seen, &eager) && ++rounds % BUSY_ROUNDS)
 			continue;
-		if (s->recorder)
+		if (s->recorder) {
 			record_drain_all(s);
+			segments_watch(s);
+		}
 		if (s->replayer)
 			replay_check_group(s);
 		exec_reap(s);

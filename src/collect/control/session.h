@@ -97,6 +97,7 @@ struct proc {
 		uint64_t nlogged;	/* since when so many events have been logged */
 		double since;
 		bool over;		/* nothing more of it is recorded */
+		bool stopped;		/* ... though the process goes on */
 		/* Of a process that shares memory, up to where recorder.c has looked: the last
 		 * event, and the last number of the group's token. */
 		struct rt_event last;
@@ -125,6 +126,19 @@ enum block_use {
 	BLOCK_ENDING,			/* the thread has said so, and will mark it dead */
 	BLOCK_KEPT,			/* its thread has ended, and others log there */
 	BLOCK_OVER,			/* nobody's: will be cleared when it is used again */
+	BLOCK_MEMORY,			/* replayed: of shared segments (segments.c) */
+};
+
+struct shm_segments {			/* of System V, that are attached: segments.c */
+	struct shm_segment {
+		int id;			/* recorded; -1: it is gone */
+		uint64_t pages;
+		uint64_t at;		/* replayed: in the data file; 0: it has no memory yet */
+	} *v;
+	size_t n, cap;
+	uint32_t block;			/* replayed: the last block with memory, so much of it */
+	uint64_t used;			/* ... is used */
+	double looked;			/* recorded: when at who has attached them */
 };
 
 struct wake_saved {			/* signals as they were before the session */
@@ -170,6 +184,7 @@ struct session {
 	struct recorder *recorder;	/* NULL: nothing is recorded (record.h) */
 	struct call_checks *checks;	/* NULL: calls are not checked (check_calls.h) */
 	struct replayer *replayer;	/* NULL: nothing is replayed */
+	struct shm_segments segments;
 	struct stopper *stops;		/* NULL: it stops nowhere (stop_at.h) */
 	struct checkpoints *kept;	/* NULL: it does not go back (checkpoint.h) */
 	struct x86_decoder *dec[2];	/* of 64-bit and of 32-bit code; NULL until wanted */

@@ -559,14 +559,26 @@ bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child)
 	return s && s->from == stream + 1 && !s->nmap;
 }
 
+/* Does the call @e name what it may: a file, a process, a segment of shared memory? */
+static bool name_is_sound(const struct rec_reader *r, uint32_t stream, const struct rt_event *e)
+{
+	const uint64_t n = RT_SEGMENT_BYTES(e->a[4]);
+
+	switch (e->nr) {
+	case REC_MMAP:
+		return e->a[4] <= r->nfile && r->file[e->a[4] - 1].there;
+	case REC_SHMAT:
+		return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES && n && !(e->a[0] & 4095) &&
+		       is_programs(e->a[0], n);
+	}
+	return rec_is_fork(r, stream, e->a[4]);
+}
+
 static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const struct rt_event *e)
 {
 	switch (e->type) {
 	case RT_E_CALL:
-		if (!e->a[4])
-			return true;
-		return e->nr == REC_MMAP ? e->a[4] <= r->nfile && r->file[e->a[4] - 1].there
-					 : rec_is_fork(r, stream, e->a[4]);
+		return !e->a[4] || name_is_sound(r, stream, e);
 	case RT_E_DATA:
 		return e->a[1] <= RT_DATA_MAX && e->size >= sizeof *e + e->a[1] &&
 		       is_programs(e->a[0], e->a[1]);

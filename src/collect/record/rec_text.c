@@ -43,6 +43,11 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 	case RT_END_INT80:
 		snprintf(to, n, "makes a 32-bit system call from 64-bit code (int $0x80)");
 		break;
+	case RT_END_SEGMENT:
+		snprintf(to, n, more ? "attaches shared memory of System V of more than 1 GiB"
+				     : "shares memory of System V with a process that is not "
+				       "recorded");
+		break;
 	default:
 		snprintf(to, n, "does what cannot be recorded");
 		break;

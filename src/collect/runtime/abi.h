@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			35	/* no suffix: for assembly */
+#define RT_ABI			36	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -253,6 +253,13 @@ enum rt_op {
 	RQ_LOG_SHARED,	/* recorded: a[2] bytes at a[1] of the file a[0] have been written, a
 			 * descriptor; -> r[]: up to three addresses, each with a length, where
 			 * these bytes are mapped and shared */
+	RQ_LOG_SEGMENT,	/* of shared memory of System V; enum rt_segment_use a[0]: _FIND: a[1] its
+			 * identifier: it is about to be attached -> r[0] which one (RT_SEGMENT()),
+			 * 0: it cannot be recorded, and r[1] says more for RT_END_SEGMENT;
+			 * replayed, _MEMORY: a[1] which one -> r[0] where in the data vault its
+			 * memory is, 0: there is no room; _PART: a[1] where it was attached, and
+			 * is to be detached -> r[0] where a part of it is mapped, r[1] how many
+			 * bytes, 0: none is any more */
 	RQ_LOG_EXEC,	/* replayed: another program has been executed
 			 * -> r[0] number of its thread block, 0: it has not been recorded;
 			 * r[1] the controller's descriptor of a file with its struct rt_start, at
@@ -278,6 +285,12 @@ enum rt_stop_then {
 /* Does who maps a file see what others write to it, or do they see what it writes? */
 enum rt_sharing { RT_SHARES_NOT, RT_SHARES_READS, RT_SHARES_WRITES };
 
+enum rt_segment_use { RT_SEGMENT_FIND, RT_SEGMENT_MEMORY, RT_SEGMENT_PART };
+/* A recording's segment of shared memory, by its number and its pages. */
+#define RT_SEGMENT(number, pages) ((uint64_t)(pages) << 32 | ((number) + 1u))
+#define RT_SEGMENT_NUMBER(which) ((uint32_t)(which) - 1u)
+#define RT_SEGMENT_BYTES(which) ((which) >> 32 << 12)
+
 /* Why the recording of a process ends before the process does; a[1] of RQ_LOG_END. */
 enum rt_log_end {
 	RT_END_CALL,		/* the system call of that number is not known */
@@ -289,6 +302,8 @@ enum rt_log_end {
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
 	RT_END_GROUP,		/* it shares memory with process a[1], whose recording has ended */
 	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
+	RT_END_SEGMENT,		/* shared memory of System V: a[1] 0: a process has made or attached
+				 * it that is not recorded; 1: it is larger than RT_BLOCK_SIZE */
 };
 
 enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };
@@ -470,7 +485,8 @@ enum rt_log_place { RT_PLACE_NONE, RT_PLACE_CALL, RT_PLACE_SAFEPOINT,
 enum rt_event_type {
 	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
 			 * behind it, flags before it; of a file that was mapped 1 + its number,
-			 * of a process that was made 1 + that of its stream, or 0; the clock */
+			 * of a process that was made 1 + that of its stream, of shared memory
+			 * that was attached RT_SEGMENT(), or 0; the clock */
 	RT_E_DATA,	/* a[0] address, a[1] length; the bytes follow */
 	RT_E_INSN,	/* instruction of enum rt_odd_insn `nr`; a: pc behind it; rax, rbx, rcx, rdx
 			 * or the only result */

@@ -218,6 +218,10 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 	case NR_mprotect:
 		rt_do_mprotect(b);
 		break;
+	case NR_shmat:
+	case NR_shmdt:
+		rt_replay_segment(b, r, e->a[4]);
+		break;
 	}
 }
 

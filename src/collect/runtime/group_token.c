@@ -9,10 +9,10 @@
  *
  * Recorded: each time that another process gets it than the one before, a number grows by one. A
  * process logs where it gives the token up, perhaps, so that the replay comes to there should the
- * process be killed meanwhile; and the number when that is a new one, or when it has given the token
- * up at a safepoint. It executes only when that is logged. Who is killed then may have written
- * anything since: the recording of the group ends. Who is killed before has had no turn, and the
- * controller takes the number back.
+ * process be killed meanwhile; and the number when that is a new one, or when it has given the
+ * token up at a safepoint. It executes only when that is logged. Who is killed then may have
+ * written anything since: the recording of the group ends. Who is killed before has had no turn,
+ * and the controller takes the number back.
  * Replayed: where the log has a number the process gives the token up, which makes the number grow,
  * and waits until that is the one that the log has.
  *

@@ -76,6 +76,13 @@ void rt_replay_memory(struct rt_block *b, const struct rt_event *e);
 enum rt_sharing rt_shares_file(struct rt_block *b);
 void rt_shared_file_call(struct rt_block *b);
 void rt_log_memory(struct rt_block *b, u64 at, u64 n);
+/* How much the semctl(), shmctl() or msgctl() of @b writes, at *@at; -1: not known. */
+long rt_ipc_size(const struct rt_block *b, u64 *at);
+/* Recorded: which segment is to be attached, into @b's call_length. 0: that cannot be recorded;
+ * more about it is in the mailbox. */
+int rt_known_segment(struct rt_block *b);
+/* Replayed: the call of @b has attached or detached it, with result @r. */
+void rt_replay_segment(struct rt_block *b, u64 r, u64 which);
 int rt_makes_thread(const struct rt_block *b);	/* does its clone() or clone3()? */
 static inline struct rt_block *rt_log_of(const struct rt_block *b)
 {

@@ -152,6 +152,8 @@ long rt_sub_call(const struct rt_block *b, u64 *at, int *real)
 		return ARG3 && r > 0 ? r : 0;
 	case NR_listxattr: case NR_llistxattr: case NR_flistxattr:
 		return ARG2 && r > 0 ? r : 0;
+	case NR_shmctl: case NR_semctl: case NR_msgctl:
+		return rt_ipc_size(b, at);
 	case NR_name_to_handle_at:
 		return -1;
 	}
@@ -326,7 +328,8 @@ static void put_part(struct rt_block *b, const struct rt_part *p, u64 r)
 static void put_call(struct rt_block *b, u64 result)
 {
 	const int names = (b->syscall == NR_mmap && !(ARG3 & MAP_ANONYMOUS)) ||
-			  (rt_call_of(b->syscall)->how == HOW_FORKS && !rt_failed((long)result));
+			  ((b->syscall == NR_shmat || rt_call_of(b->syscall)->how == HOW_FORKS) &&
+			   !rt_failed((long)result));
 
 	put_event(b, RT_E_CALL, b->syscall, (const u64[6]){
 		result, b->call_check, b->ctx.pc, b->ctx.flags, names ? b->call_length : 0,
@@ -383,6 +386,19 @@ static int known_file(struct rt_block *b)
 	return b->call_length || rt_failed(rt_sys(NR_fcntl, ARG4, 1));
 }
 
+/* Whoever attaches a segment is one of the group, as are its children. */
+static void attaches(struct rt_block *b)
+{
+	if (borrows) {				/* its parent is in the group, and waits for it */
+		end_log(b, RT_END_CALL, b->syscall);
+		return;
+	}
+	shares = 1;
+	rt_token_group(b);
+	if (b->logged == RT_LOG_RECORD && !rt_known_segment(b))
+		end_log(b, RT_END_SEGMENT, b->mail.r[1]);
+}
+
 static u64 clone_flags(const struct rt_block *b)
 {
 	u64 flags = b->syscall == NR_clone ? ARG0 : 0;
@@ -435,6 +451,8 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 	case HOW_REAL:
 		if (b->syscall == NR_mmap && !known_file(b))
 			end_log(b, RT_END_FILE, 0);
+		else if (b->syscall == NR_shmat)
+			attaches(b);
 		break;
 	}
 	return b->logged != RT_LOG_RECORD;
@@ -609,6 +627,10 @@ void rt_record_end(struct rt_block *b)
 	}
 	if (b->syscall == NR_process_vm_writev && ARG0 == b->pid && !rt_failed(r))
 		put_buffers(b, ARG3, ARG4, (u64)r);
+	if (b->syscall == NR_shmat && !rt_failed(r) && !b->call_length) {
+		end_log(b, RT_END_CALL, b->syscall);
+		return;
+	}
 	put_call(b, (u64)r);
 	if (!rt_failed(r))
 		rt_shared_file_call(b);

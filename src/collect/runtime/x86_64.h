@@ -65,6 +65,8 @@ typedef u64 rt_count;
 #define NR_remap_file_pages 216
 #define NR_mlock2 325
 #define NR_mseal 462
+#define NR_semctl 66
+#define NR_msgctl 71
 #define NR_shmdt 67
 #define NR_getpid 39
 #define NR_clone 56
