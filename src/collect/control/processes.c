@@ -17,10 +17,13 @@ uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
 		struct rt_block *b;
 
+		b = session_block(s, i);
+		if (s->block_used[i] == BLOCK_HELD &&
+		    !__atomic_load_n(&b->holds, __ATOMIC_ACQUIRE))
+			s->block_used[i] = BLOCK_OVER;
 		if ((s->block_used[i] != BLOCK_FREE && s->block_used[i] != BLOCK_OVER) ||
 		    trace_busy(s->tracer, i))
 			continue;
-		b = session_block(s, i);
 		if (s->block_used[i] == BLOCK_OVER) {
 			/* recycle: nothing of the old thread may be left */
 			fallocate(s->data_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -45,7 +48,7 @@ void block_free(struct session *s, uint32_t i)
 		trace_over(s->tracer, i, 0, 0);
 	session_block(s, i)->state = BLK_DEAD;
 	session_block(s, i)->mail.state = MAIL_IDLE;
-	s->block_used[i] = BLOCK_OVER;
+	s->block_used[i] = session_block(s, i)->holds ? BLOCK_HELD : BLOCK_OVER;
 	s->block_proc[i] = 0;
 }
 

@@ -32,6 +32,7 @@ struct recorder {
 	struct known_file *file;
 	size_t nfile, cap_file;
 	uint32_t nstream;
+	double passed;			/* when pass_turn() did so last */
 };
 
 void record_open(struct session *s)
@@ -314,6 +315,7 @@ void record_logged(struct session *s, struct proc *p)
 }
 
 #define PATIENCE 2.0	/* seconds that a signal may wait for a place where it can be given */
+#define PASS_EVERY 0.02	/* seconds */
 
 /* A program may wait for a signal that waits for a call or a safepoint. */
 static void hurry(struct session *s, struct proc *p)
@@ -336,6 +338,36 @@ static void hurry(struct session *s, struct proc *p)
 	}
 }
 
+/* Robust locks have lost their owner, and who waits for them may be all that is left: one that
+ * sleeps in futex() takes its turn. */
+static void pass_turn(struct session *s)
+{
+	siginfo_t info = { .si_signo = SIGTRAP, .si_code = SI_QUEUE };
+	const uint32_t *v = (const uint32_t *)(const void *)((uint8_t *)s->head + RT_HOLDERS);
+	const uint32_t n = __atomic_load_n(&s->head->nholder, __ATOMIC_ACQUIRE);
+	bool dead = false;
+
+	for (uint32_t i = 0; i < n && i < RT_BLOCKS && !dead; i++)
+		dead = v[i] < RT_BLOCKS && session_block(s, v[i])->alive.lock & FUTEX_OWNER_DIED;
+	if (!dead || pm_now() < s->recorder->passed + PASS_EVERY)
+		return;
+	s->recorder->passed = pm_now();
+	info.si_pid = getpid();
+	info.si_int = RT_LOG_TAKE_TURN;
+	for (size_t i = 0; i < s->nproc; i++) {
+		const struct proc *p = s->proc[i];
+
+		for (size_t k = 0; p->stream && p->pid && !p->gone && k < p->nthread; k++) {
+			const struct thread *t = &p->thread[k];
+			const struct rt_block *b = session_block(s, t->block);
+
+			if (t->live && t->tid && b->token_free && b->syscall == SYS_futex &&
+			    session_block(s, p->log.block)->group_member)
+				syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);
+		}
+	}
+}
+
 void record_drain_all(struct session *s)
 {
 	for (size_t i = 0; i < s->nproc; i++) {
@@ -346,6 +378,8 @@ void record_drain_all(struct session *s)
 		record_logged(s, p);
 		hurry(s, p);
 	}
+	if (s->head->nholder)
+		pass_turn(s);
 }
 
 /* What @p, which is in the group, does to shared memory from here on is not recorded. */

@@ -126,6 +126,8 @@ enum block_use {
 	BLOCK_ENDING,			/* the thread has said so, and will mark it dead */
 	BLOCK_KEPT,			/* its thread has ended, and others log there */
 	BLOCK_OVER,			/* nobody's: will be cleared when it is used again */
+	BLOCK_HELD,			/* likewise, when nobody of the group needs it any more
+					 * (rt_block.holds) */
 	BLOCK_MEMORY,			/* replayed: of shared segments (segments.c) */
 };
 

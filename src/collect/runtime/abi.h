@@ -177,6 +177,10 @@
 #define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind
 						 * the other */
 #define RT_LOG_SIZE		0x400000
+/* Of a recorded thread that does not execute: addresses of the robust locks that it holds, u64. */
+#define RT_LOCKS			0x39400000
+#define RT_LOCKS_MOST		2049	/* a list has at most 2048, as in Linux, and one more */
+#define RT_HOLDERS		0x1000	/* in block 0: the numbers of blocks of such threads, u32 */
 
 #ifndef __ASSEMBLER__
 
@@ -457,6 +461,15 @@ struct rt_block {			/* at gs:0 */
 	uint64_t next_member, next_waiting;	/* addresses of blocks; 0: none */
 	uint64_t priority;		/* of threads that take turns at random */
 	uint64_t robust, clear_tid;	/* recorded: what the kernel would see to as it ends */
+	/* ... and what it has in place of `robust`: a list with one lock, which it marks as
+	 * abandoned when the thread ends, however it does (runtime/robust.c). */
+	struct rt_alive {
+		uint64_t next, offset, pending;
+		uint64_t node;
+		uint32_t lock, pad;
+	} alive;
+	uint32_t nheld;			/* at RT_LOCKS */
+	uint32_t holds;			/* 1: it is one of RT_HOLDERS */
 	uint64_t tid_at;		/* where its own number goes as it begins; 0: nowhere */
 	/* Replayed: the thread stops (RQ_STOP) when it has passed stop_at - 1 safepoints, 0: never;
 	 * stop_next 1: as soon as it would next leave the runtime. */
@@ -516,8 +529,10 @@ struct rt_event {
 #define RT_DATA_MAX 0x8000		/* bytes of one RT_E_DATA */
 #define RT_EVENT_MAX (sizeof(struct rt_event) + RT_DATA_MAX)
 
-/* si_int of a SIGTRAP by which the controller says that signals have waited too long. */
+/* si_int of a SIGTRAP by which the controller says that signals have waited too long; and that a
+ * thread in futex() is to take its turn, for locks have lost their owner. */
 #define RT_LOG_GIVE_UP 0x70756721u
+#define RT_LOG_TAKE_TURN 0x70756722u
 #define RT_AT_SAFEPOINT 0xffffu		/* in place of a call's number, a[2] of RQ_LOG_END */
 
 /* Instructions whose results no other run repeats. */
@@ -554,6 +569,8 @@ struct rt_session {			/* block 0 of the data file */
 #define RT_GROUP_FREE 0x80000000u
 	uint64_t group;
 	uint32_t group_waiting;
+	uint32_t nholder;		/* threads of these processes that hold robust locks; who
+					 * has the token changes it */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------
@@ -699,6 +716,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 &&
 	       "laid out alike for both widths");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");
+_Static_assert(sizeof(struct rt_session) <= RT_HOLDERS, "in front of it");
 
 #endif
 

@@ -83,6 +83,21 @@ long rt_ipc_size(const struct rt_block *b, u64 *at);
 int rt_known_segment(struct rt_block *b);
 /* Replayed: the call of @b has attached or detached it, with result @r. */
 void rt_replay_segment(struct rt_block *b, u64 r, u64 which);
+/* robust.c, recorded: locks that @b's process holds, whose threads all end: they lose their owner.
+ * What that writes is logged. */
+void rt_robust_end_process(struct rt_block *b);
+void rt_robust_end_thread(struct rt_block *b);		/* ... that @b alone holds */
+/* @b's process is about to give its group's token up: it notes what it holds. */
+void rt_robust_note(struct rt_block *b);
+/* @b has the group's token, at an event of the log: locks of those who have died meanwhile lose
+ * their owner. */
+void rt_robust_bury(struct rt_block *b);
+/* The program has told the kernel of the list at @head. */
+void rt_robust_list(struct rt_block *b, u64 head);
+void rt_log_over(struct rt_block *b);		/* nothing of @b is logged any more */
+/* token.c: @f of each thread of @b's process. */
+void rt_token_each(struct rt_block *b, void (*f)(struct rt_block *b, struct rt_block *of));
+void rt_log_data(struct rt_block *b, u64 at, u64 n);
 int rt_makes_thread(const struct rt_block *b);	/* does its clone() or clone3()? */
 static inline struct rt_block *rt_log_of(const struct rt_block *b)
 {

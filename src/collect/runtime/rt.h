@@ -156,6 +156,15 @@ static inline u64 page_up(u64 n)
 	return page_down(n + 4095);
 }
 
+/* Is it the controller's word that the thread is to take its turn? */
+static inline int rt_is_turn(u32 sig, const struct k_siginfo *info)
+{
+	u32 value;
+
+	__builtin_memcpy(&value, info->rest, sizeof value);
+	return sig == SIGTRAP && info->code == -1 /* SI_QUEUE */ && value == RT_LOG_TAKE_TURN;
+}
+
 /* ---- the runtime's private data: copied by fork, shared by threads and vfork children -------- */
 struct rt_sighand {
 	struct k_sigaction act[65];	/* valid for the signals in `ours` */

@@ -249,6 +249,7 @@ struct arrival {
 	struct k_ucontext *uc;
 	u64 pc, eflags;
 	int fault, stepped;		/* by what is executed here; a step that we asked for */
+	int turn;			/* rt_is_turn() */
 };
 
 static void deliver_arrival(struct rt_block *b, const struct arrival *a, u64 pc, u64 flags,
@@ -287,7 +288,7 @@ static void in_call(struct rt_block *b, struct arrival *a)
 	const u64 pc = a->pc;
 	u64 at = b->ctx.pc;
 	/* the program shall not hear of it */
-	const int again = rt_image_stops(b, a->sig, a->info) &&
+	const int again = (a->turn || rt_image_stops(b, a->sig, a->info)) &&
 			  UC_GPR(a->uc, RAX) == -(word)EINTR;
 
 	rt_token_back(b);
@@ -295,7 +296,7 @@ static void in_call(struct rt_block *b, struct arrival *a)
 		a->act = ((const struct rt_sighand *)PTR(b->sighand))->act[a->sig];
 	if (a->sig == 31 && a->info->code == 1)	/* SIGSYS, SYS_SECCOMP: si_call_addr */
 		a->info->addr = (word)at;
-	if (pc == (word)rt_pass_done) {
+	if (pc == (word)rt_pass_done && !(a->turn && again)) {
 		b->ctx.gpr[RAX] = UC_GPR(a->uc, RAX);
 		rt_trace_sysret(b);
 		if (rt_records(b))
@@ -307,7 +308,8 @@ static void in_call(struct rt_block *b, struct arrival *a)
 		rt_trace_note(b, RT_N_SYSRET, &restarted, 1);
 	}
 	from_ctx(b, a->uc);
-	deliver_arrival(b, a, at, b->ctx.flags, 0);
+	if (!a->turn)
+		deliver_arrival(b, a, at, b->ctx.flags, 0);
 	if (again)
 		b->ctx.gpr[RAX] = b->syscall;
 	if (UC_PC(a->uc) == pc)
@@ -489,6 +491,13 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	    rt_image_page_in(info->addr))
 		return;
 #endif
+	if (rt_records(b) && rt_is_turn(a.sig, info)) {
+		a.turn = 1;
+		if (a.pc >= (word)rt_pass && a.pc <= (word)rt_pass_done &&
+		    !(a.pc == (word)rt_pass_done && UC_GPR(uc, RAX) == -(word)EFAULT))
+			in_call(b, &a);
+		return;
+	}
 	if (rt_records(b) && rt_record_gives_up(b, a.sig, info, uc))
 		return;
 	if (in_place(b, &a) || in_window(b, &a) || rt_steps_to_head(b, uc, a.stepped))

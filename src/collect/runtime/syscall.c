@@ -44,6 +44,7 @@ static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at
 			  ((struct rt_block *)PTR(b->log_home))->group_member;
 	c->group_number = c->group_awaits = c->awaits_child = 0;
 	c->robust = 0;
+	c->nheld = c->holds = 0;
 	c->clear_tid = flags & CLONE_CHILD_CLEARTID ? tid_at : 0;
 	c->tid_at = flags & CLONE_CHILD_SETTID && (thread || rt_replays(b)) ? tid_at : 0;
 	if (thread)

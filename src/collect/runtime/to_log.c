@@ -163,7 +163,7 @@ long rt_sub_call(const struct rt_block *b, u64 *at, int *real)
 /* ---- the log --------------------------------------------------------------------------------- */
 static void end_log(struct rt_block *b, u32 why, u64 more)
 {
-	b->logged = RT_LOG_OVER;
+	rt_log_over(b);
 	rt_ask(b, RQ_LOG_END, why, more, 0, 0);
 	rt_group_leave(b);
 	rt_token_over();
@@ -176,7 +176,7 @@ static struct rt_event *room(struct rt_block *b, u32 n)
 	const struct rt_block *l = rt_log_of(b);
 
 	if (l->log_at + n > RT_LOG_SIZE && !rt_ask(b, RQ_LOG, 0, 0, 0, 0)) {
-		b->logged = RT_LOG_OVER;
+		rt_log_over(b);
 		rt_group_leave(b);
 		rt_token_over();
 		return 0;
@@ -251,6 +251,11 @@ static void put_bytes(struct rt_block *b, u32 type, u64 at, u64 n)
 static void put_data(struct rt_block *b, u64 at, u64 n)
 {
 	put_bytes(b, RT_E_DATA, at, n);
+}
+
+void rt_log_data(struct rt_block *b, u64 at, u64 n)
+{
+	put_data(b, at, n);
 }
 
 void rt_log_memory(struct rt_block *b, u64 at, u64 n)
@@ -459,60 +464,17 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 }
 
 /* ---- what the kernel does to memory as a thread ends ----------------------------------------- */
-#define FUTEX_WAITERS 0x80000000u
-#define FUTEX_OWNER_DIED 0x40000000u
-#define FUTEX_TID_MASK 0x3fffffffu
-#define ROBUST_LIMIT 2048		/* as in Linux */
-
-static void wake_one(u64 at)
-{
-	rt_sys(NR_futex, at, 1 /* FUTEX_WAKE */, 1);
-}
-
-/* A lock at @at that @b holds loses its owner. */
-static void owner_died(struct rt_block *b, u64 at)
-{
-	u32 v;
-
-	if (at & 3 || rt_get(&v, at, 4) || (v & FUTEX_TID_MASK) != b->tid)
-		return;
-	v = (v & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
-	if (rt_put(at, &v, 4))
-		return;
-	put_data(b, at, 4);
-	if (v & FUTEX_WAITERS)
-		wake_one(at);
-}
-
-static void end_robust(struct rt_block *b)
-{
-	struct { u64 next, offset, pending; } head;
-	u64 at, next;
-
-	if (!b->robust || rt_get(&head, b->robust, sizeof head))
-		return;
-	at = head.next & ~1ull;
-	for (u32 i = 0; at != b->robust && i < ROBUST_LIMIT && !rt_get(&next, at, 8); i++) {
-		if (at != (head.pending & ~1ull))
-			owner_died(b, at + head.offset);
-		at = next & ~1ull;
-	}
-	if (head.pending & ~1ull)
-		owner_died(b, (head.pending & ~1ull) + head.offset);
-}
-
 /* It does it when others run: here it is the thread's own doing. */
 static void end_thread(struct rt_block *b)
 {
 	const u32 none = 0;
 
-	end_robust(b);
-	rt_sys(NR_set_robust_list, 0, 24);
+	rt_robust_end_thread(b);
 	rt_sys(NR_set_tid_address, 0);
 	if (!b->clear_tid || rt_put(b->clear_tid, &none, 4))
 		return;
 	put_data(b, b->clear_tid, 4);
-	wake_one(b->clear_tid);
+	rt_sys(NR_futex, b->clear_tid, 1 /* FUTEX_WAKE */, 1);
 }
 
 /* ---- before and behind a call ---------------------------------------------------------------- */
@@ -571,6 +533,8 @@ int rt_record_begin(struct rt_block *b)
 			b->call_length = rt_get(&n, *rt_arg(b, c->part[i].by), 4) ? 0 : n;
 	if (b->syscall == NR_exit && rt_token_shared())
 		end_thread(b);
+	else if (c->how == HOW_EXITS)
+		rt_robust_end_process(b);
 	if (c->how == HOW_EXITS || b->syscall == NR_rt_sigreturn)
 		put_call(b, 0);
 	b->log_place = RT_PLACE_CALL;
@@ -625,6 +589,10 @@ void rt_record_end(struct rt_block *b)
 			    (!rt_failed(r) || c->part[i].kind == PART_ALWAYS))
 				put_part(b, &c->part[i], (u64)r);
 	}
+	if (b->syscall == NR_get_robust_list && !rt_failed(r) && (!ARG0 || ARG0 == b->tid)) {
+		rt_put(ARG1, &b->robust, 8);	/* the kernel has another one */
+		put_data(b, ARG1, 8);
+	}
 	if (b->syscall == NR_process_vm_writev && ARG0 == b->pid && !rt_failed(r))
 		put_buffers(b, ARG3, ARG4, (u64)r);
 	if (b->syscall == NR_shmat && !rt_failed(r) && !b->call_length) {
@@ -637,7 +605,7 @@ void rt_record_end(struct rt_block *b)
 	b->log_place = RT_PLACE_CALL;
 	check_end(b, c);
 	if (b->syscall == NR_set_robust_list && !rt_failed(r))
-		b->robust = ARG0;
+		rt_robust_list(b, ARG0);
 	if (b->syscall == NR_set_tid_address)
 		b->clear_tid = ARG0;
 	if (c->how == HOW_FORKS)

@@ -119,6 +119,12 @@ static void remove(const struct rt_block *c)
 	g.nthread--;
 }
 
+void rt_token_each(struct rt_block *b, void (*f)(struct rt_block *b, struct rt_block *of))
+{
+	for (struct rt_block *m = g.members; m; m = NEXT(m, next_member))
+		f(b, m);
+}
+
 void rt_token_not_joined(const struct rt_block *c)
 {
 	lock();
@@ -267,6 +273,8 @@ static void stands(const struct rt_block *b, enum rt_log_place place, u64 check)
 
 static void log_group(struct rt_block *b, enum rt_log_place place, u64 check, u32 number)
 {
+	if (!number)
+		rt_robust_note(b);
 	rt_log_group(b, place, (const u64[6]){
 		0, place == RT_PLACE_SAFEPOINT ? rt_clock(b) : 0, number, check, b->ctx.pc });
 }
@@ -288,9 +296,13 @@ static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 	another = rt_group_take(b);
 	rt_heed_fatal(b);
 	/* behind a safepoint the program executes: that it does the log has to say */
-	if (!another && !(gave && place == RT_PLACE_SAFEPOINT))
+	if (another || (gave && place == RT_PLACE_SAFEPOINT))
+		log_group(b, place, check, rt_log_of(b)->group_number);
+	else if (place == RT_PLACE_SAFEPOINT)
 		return;
-	log_group(b, place, check, rt_log_of(b)->group_number);
+	rt_robust_bury(b);
+	if (!another)
+		return;
 	g.slice_ends = g.group_ends = now() + SLICE;
 	rt_clock_slice(b);
 }
@@ -327,7 +339,7 @@ static void go_on(struct rt_block *b, enum rt_log_place place, u64 check)
 		wait_in_queue(b);
 	b->token_free = 0;
 	if (g.over) {
-		b->logged = RT_LOG_OVER;
+		rt_log_over(b);
 		rt_clock_slice(b);
 	} else {
 		if (g.had != b->thread_id || !has)
@@ -475,7 +487,7 @@ int rt_token_safepoint(struct rt_block *b)
 	wait_in_queue(b);
 	b->token_free = 0;
 	if (g.over) {
-		b->logged = RT_LOG_OVER;
+		rt_log_over(b);
 	} else {
 		begin_slice(b);
 		take_group(b, RT_PLACE_SAFEPOINT, check);

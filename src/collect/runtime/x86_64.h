@@ -137,6 +137,7 @@ typedef u64 rt_count;
 #define NR_pselect6 270
 #define NR_ppoll 271
 #define NR_set_robust_list 273
+#define NR_get_robust_list 274
 #define NR_process_vm_writev 311
 #define NR_userfaultfd 323
 #define NR_sendfile 40

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* robust.c - robust locks of recorded threads that end
+ *
+ * The kernel marks the locks in a thread's robust list as abandoned when the thread ends, and wakes
+ * who waits for them. It does so while others execute. So the kernel has another list of a recorded
+ * thread, and marks only rt_block.alive.lock, which says that the thread has ended, even if it was
+ * killed. The locks are marked by who has the token: by the thread itself when it exits, or by the
+ * next process of the group that takes it. That notes it in its log, so the replay does the same at
+ * the same place. For this each process notes what its threads hold when it gives the token up.
+ *
+ * If all others wait for such a lock, the controller has one of them take the token
+ * (RT_LOG_TAKE_TURN). */
+#include "log.h"
+
+#define FUTEX_WAITERS 0x80000000u
+#define FUTEX_OWNER_DIED 0x40000000u
+#define FUTEX_TID_MASK 0x3fffffffu
+
+static u64 *held_by(const struct rt_block *b)
+{
+	return PTR((word)b + RT_LOCKS);
+}
+
+static int is_held(u64 at, u32 tid)
+{
+	u32 v;
+
+	return !(at & 3) && !rt_get(&v, at, 4) && (v & FUTEX_TID_MASK) == tid;
+}
+
+/* What the list of @of has that it holds, into held_by(@of). */
+static u32 find_held(const struct rt_block *of)
+{
+	struct { u64 next, offset, pending; } head;
+	u64 *const to = held_by(of), at, next;
+	u32 n = 0;
+
+	if (!of->robust || rt_get(&head, of->robust, sizeof head))
+		return 0;
+	at = head.next & ~1ull;
+	for (u32 i = 1; at != of->robust && i < RT_LOCKS_MOST && !rt_get(&next, at, 8); i++) {
+		if (at != (head.pending & ~1ull) && is_held(at + head.offset, of->tid))
+			to[n++] = at + head.offset;
+		at = next & ~1ull;
+	}
+	if (head.pending & ~1ull && is_held((head.pending & ~1ull) + head.offset, of->tid))
+		to[n++] = (head.pending & ~1ull) + head.offset;
+	return n;
+}
+
+/* The lock at @at, if it is held by @tid, loses its owner. 0: it is not. */
+static int abandon(struct rt_block *b, u64 at, u32 tid, void (*log)(struct rt_block *, u64, u64))
+{
+	u32 v;
+
+	if (!is_held(at, tid) || rt_get(&v, at, 4))
+		return 0;
+	v = (v & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+	if (rt_put(at, &v, 4))
+		return 0;
+	log(b, at, 4);
+	if (v & FUTEX_WAITERS)
+		rt_sys(NR_futex, at, 1 /* FUTEX_WAKE */, 1);
+	return 1;
+}
+
+/* ---- who holds some -------------------------------------------------------------------------- */
+static u32 *holders(void)
+{
+	return PTR((word)RT_SESSION + RT_HOLDERS);
+}
+
+static struct rt_block *holder(u32 i)
+{
+	return PTR(RT_DATA_VAULT + ((word)holders()[i] << RT_BLOCK_SHIFT));
+}
+
+static void set_holds(struct rt_block *b, u32 holds)
+{
+	const u32 own = (u32)(((word)b - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+	u32 *const v = holders(), n = RT_SESSION->nholder;
+
+	if (b->holds == holds)
+		return;
+	for (u32 i = 0; i < n && !holds; i++)
+		if (v[i] == own)
+			v[i] = v[n - 1];
+	if (holds)
+		v[n] = own;
+	RT_SESSION->nholder = holds ? n + 1 : n - 1;
+	__atomic_store_n(&b->holds, holds, __ATOMIC_RELEASE);
+}
+
+static void note(struct rt_block *b, struct rt_block *of)
+{
+	(void)b;
+	of->nheld = find_held(of);
+	set_holds(of, of->nheld != 0);
+}
+
+void rt_robust_note(struct rt_block *b)
+{
+	rt_token_each(b, note);
+}
+
+/* ---- they end -------------------------------------------------------------------------------- */
+static void end(struct rt_block *b, struct rt_block *of)
+{
+	const u32 n = find_held(of);
+
+	for (u32 i = 0; i < n; i++)
+		abandon(b, held_by(of)[i], of->tid, rt_log_data);
+	set_holds(of, 0);
+}
+
+void rt_robust_end_thread(struct rt_block *b)
+{
+	end(b, b);
+	rt_sys(NR_set_robust_list, 0, 24);
+}
+
+void rt_robust_end_process(struct rt_block *b)
+{
+	rt_token_each(b, end);
+}
+
+/* As far as this process has mapped what they held; else another one does it. */
+static void bury(struct rt_block *b, struct rt_block *of)
+{
+	u32 left = 0;
+
+	for (u32 i = 0; i < of->nheld; i++)
+		if (!abandon(b, held_by(of)[i], of->tid, rt_log_memory))
+			held_by(of)[left++] = held_by(of)[i];
+	of->nheld = left;
+	set_holds(of, left != 0);
+}
+
+void rt_robust_bury(struct rt_block *b)
+{
+	for (u32 i = RT_SESSION->nholder; i-- > 0; ) {
+		struct rt_block *const of = holder(i);
+
+		if (__atomic_load_n(&of->alive.lock, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED)
+			bury(b, of);
+	}
+}
+
+void rt_robust_list(struct rt_block *b, u64 head)
+{
+	struct rt_alive *const a = &b->alive;
+
+	b->robust = head;
+	*a = (struct rt_alive){ .next = (word)&a->node, .offset = (word)&a->lock - (word)&a->node,
+				.node = (word)&a->next, .lock = b->tid };
+	rt_sys(NR_set_robust_list, a, 24);
+}
+
+void rt_log_over(struct rt_block *b)
+{
+	b->logged = RT_LOG_OVER;
+	if (b->robust)
+		rt_sys(NR_set_robust_list, b->robust, 24);
+}
