@@ -48,6 +48,42 @@ $ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='hit\|value\|^[a-
 > Thread N hit Hardware watchpoint 2: -location account.balance
 > Old value = 868
 > New value = 1020
+# Who reads it, and who reads or writes it: an atomic addition does both.
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='hit\|alue\|^[a-z]* (' sh look bank 'break check' continue 'rwatch -l account.balance' reverse-continue reverse-continue 'delete 2' 'awatch -l account.balance' reverse-continue continue continue
+> Value = 100
+> main () at bank.c:29
+> Thread N hit Hardware read watchpoint 2: -location account.balance
+> Value = 100
+> Thread N hit Hardware access (read/write) watchpoint 3: -location account.balance
+> Old value = 100
+> New value = 868
+> Thread N hit Hardware access (read/write) watchpoint 3: -location account.balance
+> Old value = 868
+> New value = 100
+> Thread N hit Hardware access (read/write) watchpoint 3: -location account.balance
+> Value = 100
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='hit\|alue\|^[a-z]* (' sh look bank 'awatch -l account.balance' continue 'delete 1' 'rwatch -l account.balance' continue 'watch -l account.balance' continue
+> Thread N hit Hardware access (read/write) watchpoint 1: -location account.balance
+> Old value = 1000
+> New value = 1001
+> deposits (arg=0x0) at bank.c:8
+> Thread N hit Hardware read watchpoint 2: -location account.balance
+> Value = 1002
+> deposits (arg=0x0) at bank.c:8
+> Thread N hit Hardware watchpoint 3: -location account.balance
+> Old value = 1002
+> New value = 1003
+> deposits (arg=0x0) at bank.c:8
+# The libraries that are loaded: none at first, then those of the dynamic linker's list, and none again.
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='\.so\|received' sh look bank 'info sharedlibrary' 'maint packet qXfer:libraries-svr4:read::0,fff' 'break check' continue 'info sharedlibrary' 'maint packet qXfer:libraries-svr4:read::0,fff' reverse-continue 'info sharedlibrary' | sed 's/^0x.* Yes *\((.)\)* *//; s/"0x[0-9a-f]*"/N/g; s/^received: //; s/.* in _start.*/back/; s#/[a-z][^ "]*/##g'
+> back
+> ld-linux-x86-64.so.2
+> "l<library-list-svr4 version="1.0"></library-list-svr4>"
+> ld-linux-x86-64.so.2
+> libc.so.6
+> "l<library-list-svr4 version="1.0" main-lm=N><library name="libc.so.6" lm=N l_addr=N l_ld=N lmid=N/><library name="ld-linux-x86-64.so.2" lm=N l_addr=N l_ld=N lmid=N/></library-list-svr4>"
+> back
+> ld-linux-x86-64.so.2
 # Breakpoints forwards and back, steps forwards and back, where a signal's handler is.
 $ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='hit\|^\$\|^[a-z]* (' sh look bank 'break handler' 'break deposits' continue continue 'print $rdi' 'print half' 'stepi 3' 'reverse-stepi 3' 'print $pc == &handler' reverse-continue 'print account.balance' next next reverse-next
 > Thread N hit Breakpoint 2, deposits (arg=0x0) at bank.c:8

@@ -20,7 +20,8 @@ static bool has_pc(const struct points *p, uint64_t pc)
 static bool has_range(const struct points *p, const struct spot_range *r)
 {
 	for (size_t i = 0; i < p->nrange; i++)
-		if (p->range[i].lo == r->lo && p->range[i].hi == r->hi)
+		if (p->range[i].lo == r->lo && p->range[i].hi == r->hi &&
+		    p->range[i].access == r->access)
 			return true;
 	return false;
 }
@@ -88,7 +89,7 @@ static void add_marks(const struct found_once *x, const struct points *want, uin
 
 		if (s->pid != *pid || (!s->hi && !has_pc(want, s->pc)))
 			continue;
-		v[*n] = (struct spot_mark){ .at = s->at, .address = s->lo, .stores = s->hi };
+		v[*n] = (struct spot_mark){ .at = s->at, .address = s->lo, .access = s->access };
 		v[(*n)++].at.insns += s->hi && behind;
 	}
 }

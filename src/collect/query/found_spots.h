@@ -39,7 +39,7 @@ enum pm_status found_spots_find(struct found_spots *f, const char *recording,
 				struct pm_err *err);
 bool found_spots_any(const struct found_spots *f);
 /* Marks of @want's spots in the process of thread @tid; the caller frees them. With @behind those
- * of stores are behind the instruction. */
+ * of stores and loads are behind the instruction. */
 struct spot_mark *found_spots_marks(const struct found_spots *f, const struct points *want,
 				    uint32_t tid, bool behind, size_t *n);
 /* Where thread @tid ends; NULL: not known. */

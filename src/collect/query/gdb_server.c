@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "collect/query/found_spots.h"
+#include "collect/query/gdb_libraries.h"
 #include "collect/query/gdb_server.h"
 #include "collect/query/gdb_target.h"
 #include "collect/record/recording.h"
@@ -83,10 +84,12 @@ static void read_memory(struct gdb_server *s, struct standing *st, const char *p
 	gdb_reply(s->link, n && !got ? "E14" : s->out);
 }
 
-/* The vector behind the environment, on the stack with which the program began. */
-static void read_auxv(struct gdb_server *s, struct standing *st, const char *p)
+#define AUXV 256u			/* words */
+
+/* The vector behind the environment, on the stack with which the program began: how many words. */
+static size_t get_auxv(const struct gdb_server *s, struct standing *st, uint64_t v[AUXV])
 {
-	uint64_t v[256], at = s->stack, word;
+	uint64_t at = s->stack, word;
 	size_t n = 0;
 
 	at += 8;				/* argc */
@@ -95,12 +98,27 @@ static void read_auxv(struct gdb_server *s, struct standing *st, const char *p)
 			break;
 		zeros += !word;
 	}
-	while (n + 2 <= NR(v) && stopped_read(st, v + n, at + 8 * n, 16)) {
+	while (n + 2 <= AUXV && stopped_read(st, v + n, at + 8 * n, 16)) {
 		n += 2;
 		if (v[n - 2] == AT_NULL)
 			break;
 	}
-	gdb_reply_part(s->link, p, v, 8 * n);
+	return n;
+}
+
+static void read_auxv(struct gdb_server *s, struct standing *st, const char *p)
+{
+	uint64_t v[AUXV];
+
+	gdb_reply_part(s->link, p, v, 8 * get_auxv(s, st, v));
+}
+
+static void read_libraries(struct gdb_server *s, struct standing *st, const char *p)
+{
+	static char xml[1 << 18];
+	uint64_t v[AUXV];
+
+	gdb_reply_part(s->link, p, xml, gdb_libraries(st, v, get_auxv(s, st, v), xml, sizeof xml));
 }
 
 static void list_threads(struct gdb_server *s, struct standing *st)
@@ -140,28 +158,33 @@ static void choose_thread(struct gdb_server *s, const struct standing *st, const
 	gdb_reply(s->link, "OK");
 }
 
-/* Z sets, z takes away: a breakpoint (0, 1), or a range of which stores are watched (2). */
+/* Z sets, z takes away: a breakpoint (0, 1), or a range of which stores (2), loads (3), or both (4)
+ * are watched. */
 static void set_point(struct gdb_server *s, const char *p)
 {
 	struct points *const v = &s->points;
+	static const unsigned accesses[] = { 0, 0, SPOT_STORES, SPOT_LOADS,
+					     SPOT_STORES | SPOT_LOADS };
 	unsigned long long at, size;
-	unsigned kind;
+	unsigned kind, access;
 	bool ok = true;
 
-	if (sscanf(p + 1, "%u,%llx,%llx", &kind, &at, &size) != 3 || kind > 2) {
+	if (sscanf(p + 1, "%u,%llx,%llx", &kind, &at, &size) != 3 || kind >= NR(accesses)) {
 		gdb_reply(s->link, "");
 		return;
 	}
-	for (size_t i = 0; kind < 2 && i < v->npc; i++)
+	access = accesses[kind];
+	for (size_t i = 0; !access && i < v->npc; i++)
 		if (v->pc[i] == at)
 			v->pc[i--] = v->pc[--v->npc];
-	for (size_t i = 0; kind == 2 && i < v->nrange; i++)
-		if (v->range[i].lo == at && v->range[i].hi == at + size)
+	for (size_t i = 0; access && i < v->nrange; i++)
+		if (v->range[i].lo == at && v->range[i].hi == at + size &&
+		    v->range[i].access == access)
 			v->range[i--] = v->range[--v->nrange];
 	if (*p == 'Z') {
-		ok = (kind == 2 ? v->nrange : v->npc) < FOUND_POINTS;
-		if (ok && kind == 2)
-			v->range[v->nrange++] = (struct spot_range){ at, at + size };
+		ok = (access ? v->nrange : v->npc) < FOUND_POINTS;
+		if (ok && access)
+			v->range[v->nrange++] = (struct spot_range){ at, at + size, access };
 		else if (ok)
 			v->pc[v->npc++] = at;
 	}
@@ -173,7 +196,7 @@ static void answer_query(struct gdb_server *s, struct standing *st, const char *
 	static char xml[16384];
 	static const struct { const char *what; char kind; } objects[] = {
 		{ "qXfer:features:read:target.xml:", 'f' }, { "qXfer:auxv:read::", 'a' },
-		{ "qXfer:exec-file:read:", 'e' },
+		{ "qXfer:exec-file:read:", 'e' }, { "qXfer:libraries-svr4:read::", 'l' },
 	};
 
 	for (size_t i = 0; i < NR(objects); i++) {
@@ -185,6 +208,8 @@ static void answer_query(struct gdb_server *s, struct standing *st, const char *
 			gdb_reply_part(s->link, part, xml, gdb_target_describe(xml, sizeof xml));
 		else if (objects[i].kind == 'a')
 			read_auxv(s, st, part);
+		else if (objects[i].kind == 'l')
+			read_libraries(s, st, part);
 		else
 			gdb_reply_part(s->link, strchr(part, ':') ? strchr(part, ':') + 1 : part,
 				       s->program, strlen(s->program));
@@ -192,8 +217,9 @@ static void answer_query(struct gdb_server *s, struct standing *st, const char *
 	}
 	if (!strncmp(p, "qSupported", 10)) {
 		gdb_reply(s->link, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+;"
-			  "qXfer:auxv:read+;qXfer:exec-file:read+;ReverseStep+;"
-			  "ReverseContinue+;swbreak+;hwbreak+");
+			  "qXfer:auxv:read+;qXfer:exec-file:read+;"
+			  "qXfer:libraries-svr4:read+;ReverseStep+;ReverseContinue+;"
+			  "swbreak+;hwbreak+");
 	} else if (!strcmp(p, "qAttached")) {
 		gdb_reply(s->link, "1");
 	} else if (!strcmp(p, "qC")) {
@@ -261,10 +287,17 @@ static bool obey(struct gdb_server *s, struct standing *st, const char *p)
 
 static void say_why(struct gdb_server *s, const struct spot_mark *m)
 {
-	if (m->stores)
-		snprintf(s->why, sizeof s->why, "watch:%llx;", (unsigned long long)m->address);
-	else
-		snprintf(s->why, sizeof s->why, "swbreak:;");
+	static const char *const names[] = { "", "watch", "rwatch", "awatch" };
+	const struct points *v = &s->points;
+
+	snprintf(s->why, sizeof s->why, "swbreak:;");
+	for (size_t i = 0; m->access && i < v->nrange; i++)
+		if (v->range[i].access & m->access && v->range[i].lo <= m->address &&
+		    m->address < v->range[i].hi) {
+			snprintf(s->why, sizeof s->why, "%s:%llx;", names[v->range[i].access],
+				 (unsigned long long)m->address);
+			return;
+		}
 }
 
 /* The journey has come to where it was to. */

@@ -12,10 +12,13 @@ struct elf_of {				/* code that was executed */
 	struct pm_elf *elf;		/* NULL: it cannot be opened */
 };
 
-struct spot {				/* a call, or a store */
+enum spot_access { SPOT_STORES = 1, SPOT_LOADS = 2 };
+
+struct spot {				/* a call, a store, or a load */
 	struct pm_position at;		/* in front of it */
 	uint64_t pc;
-	uint64_t lo, hi;		/* of a store: what it may have written */
+	uint64_t lo, hi;		/* of a store or load: what of a range it has touched */
+	uint8_t access;			/* enum spot_access; 0: an execution */
 	uint32_t pid;
 	uint32_t object;		/* where in struct spots .object; PM_NONE */
 	uint32_t call;			/* 1 + number of the system call; 0: an instruction */
@@ -32,12 +35,15 @@ struct spots {
 	bool found;			/* of calls: some object has the function */
 };
 
-struct spot_range { uint64_t lo, hi; };
+struct spot_range {
+	uint64_t lo, hi;
+	unsigned access;		/* which ones are wanted */
+};
 struct spots_wanted {
 	const char *function;		/* calls of it; "": none */
 	const uint64_t *pc;		/* executions of these instructions */
 	size_t npc;
-	const struct spot_range *range;	/* stores there */
+	const struct spot_range *range;	/* stores there, or loads; of system calls stores */
 	size_t nrange;
 };
 /* spots.c: a replay's trace has them. PM_ERR: it ended early; those up to there are in @to. */

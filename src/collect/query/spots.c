@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spots.c - where a recorded program calls a function, or stores to some addresses
+/* spots.c - where a recorded program calls a function, or loads from or stores to some addresses
  *
  * The trace of a replay has each instruction and where it stores. Where only calls are wanted it is
  * read by blocks, which are fewer. What system calls have written is in the log; which of the
@@ -40,7 +40,7 @@ struct open_block {			/* of a stream: its last block ends in a transfer */
 
 struct spot_finder {
 	const char *function;		/* calls of it are wanted; "": of none by name */
-	const struct spot_range *range;	/* stores there are */
+	const struct spot_range *range;	/* stores or loads there are */
 	size_t nrange;
 	struct spots *to;
 	struct pm_positions *positions;
@@ -66,10 +66,11 @@ static int by_pc(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
-static bool is_in_range(const struct spot_finder *f, uint64_t lo, uint64_t hi)
+/* Is [@lo, @hi) in a range to which stores are wanted? */
+static bool is_stored(const struct spot_finder *f, uint64_t lo, uint64_t hi)
 {
 	for (size_t i = 0; i < f->nrange; i++)
-		if (lo < f->range[i].hi && f->range[i].lo < hi)
+		if (f->range[i].access & SPOT_STORES && lo < f->range[i].hi && f->range[i].lo < hi)
 			return true;
 	return false;
 }
@@ -84,7 +85,7 @@ static void read_log(struct spot_finder *f, struct rec_reader *r, uint32_t strea
 		for (size_t at = 0; at < n; at += e.size) {
 			memcpy(&e, buf + at, sizeof e);
 			if (e.type == RT_E_DATA)
-				written |= is_in_range(f, e.a[0], e.a[0] + e.a[1]);
+				written |= is_stored(f, e.a[0], e.a[0] + e.a[1]);
 			if (e.type != RT_E_CALL)
 				continue;
 			if (written) {
@@ -183,15 +184,16 @@ static struct spot *spot_of(struct spot_finder *f, const struct pm_batch *b,
 	return add(s, b, &at, t->pc);
 }
 
-static void store_in(struct spot_finder *f, const struct pm_batch *b,
-		     const struct pm_position_thread *t, const struct pm_event *ev,
-		     const struct spot_range *r)
+static void access_in(struct spot_finder *f, const struct pm_batch *b,
+		      const struct pm_position_thread *t, const struct pm_event *ev,
+		      unsigned access, const struct spot_range *r)
 {
 	const uint64_t lo = ev->addr > r->lo ? ev->addr : r->lo;
 	const uint64_t end = ev->addr + ev->size, hi = end < r->hi ? end : r->hi;
 	struct spot *s;
 
-	if (lo >= hi)
+	access &= r->access;
+	if (lo >= hi || !access)
 		return;
 	s = spot_of(f, b, t);
 	if (!s->hi) {
@@ -200,14 +202,16 @@ static void store_in(struct spot_finder *f, const struct pm_batch *b,
 	}
 	s->lo = lo < s->lo ? lo : s->lo;
 	s->hi = hi > s->hi ? hi : s->hi;
+	s->access |= (uint8_t)access;
 	s->object = object_of(b, ev);
 }
 
-static void store(struct spot_finder *f, const struct pm_batch *b,
-		  const struct pm_position_thread *t, const struct pm_event *ev)
+static void pass_access(struct spot_finder *f, const struct pm_batch *b,
+			const struct pm_position_thread *t, const struct pm_event *ev,
+			unsigned access)
 {
 	for (size_t i = 0; i < f->nrange; i++)
-		store_in(f, b, t, ev, &f->range[i]);
+		access_in(f, b, t, ev, access, &f->range[i]);
 }
 
 static void call(struct spot_finder *f, const struct pm_batch *b,
@@ -223,13 +227,17 @@ static void call(struct spot_finder *f, const struct pm_batch *b,
 static void system_call(struct spot_finder *f, const struct pm_batch *b,
 			const struct pm_position_thread *t, const struct pm_event *ev)
 {
+	const struct spot_range *r = f->range;
 	struct spot *s;
 
 	if (!kernel_stores(f, t, ev->value))
 		return;
+	while (!(r->access & SPOT_STORES))
+		r++;
 	s = spot_of(f, b, t);
-	s->lo = f->range[0].lo;
-	s->hi = f->range[0].hi;
+	s->lo = r->lo;
+	s->hi = r->hi;
+	s->access = SPOT_STORES;
 	s->call = 1 + (uint32_t)ev->value;
 }
 
@@ -255,9 +263,14 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		case PM_EV_INSN:
 			call(f, b, t, ev);
 			break;
+		case PM_EV_READ:
+			pass_access(f, b, t, ev, SPOT_LOADS);
+			break;
 		case PM_EV_WRITE:
+			pass_access(f, b, t, ev, SPOT_STORES);
+			break;
 		case PM_EV_MODIFY:
-			store(f, b, t, ev);
+			pass_access(f, b, t, ev, SPOT_LOADS | SPOT_STORES);
 			break;
 		case PM_EV_SYSCALL:
 			system_call(f, b, t, ev);

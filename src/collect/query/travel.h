@@ -16,8 +16,8 @@
 
 struct spot_mark {
 	struct pm_position at;
-	uint64_t address;		/* of what is stored there; with `stores` */
-	bool stores;
+	uint64_t address;		/* of what is stored or loaded there; with `access` */
+	unsigned access;		/* enum spot_access; 0: a breakpoint */
 };
 
 struct journey {

@@ -346,7 +346,7 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 static enum pm_status find(const char *recording, const struct query *q,
 			   const struct pm_run_opts *o, struct spots *s, struct pm_err *err)
 {
-	const struct spot_range range = { q->lo, q->hi };
+	const struct spot_range range = { q->lo, q->hi, SPOT_STORES };
 	const bool calls = q->kind == QUERY_CALLS;
 	const struct spots_wanted w = { .function = calls ? q->name : "", .pc = &q->pc,
 					.npc = calls && !*q->name, .range = &range,
