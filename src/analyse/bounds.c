@@ -292,11 +292,20 @@ static bool same_feed(const struct bounds_sim *a, const struct bounds_sim *b)
 	struct pm_buf p = { 0 }, q = { 0 };
 	bool same;
 
+	/* how long a walk takes depends on latencies */
+	if (x->paging_conf.tlb.n &&
+	    (x->paging_conf.stlb != y->paging_conf.stlb ||
+	     memcmp(x->paging_conf.upper, y->paging_conf.upper,
+		    sizeof x->paging_conf.upper) ||
+	     memcmp(x->c.lat, y->c.lat, sizeof x->c.lat)))
+		return false;
 	if (a->window != b->window || x->bp != y->bp || x->bp_args.n != y->bp_args.n ||
 	    memcmp(x->bp_args.v, y->bp_args.v, x->bp_args.n * sizeof *x->bp_args.v))
 		return false;
 	pm_cache_conf_put(&x->cache_conf, &p);
 	pm_cache_conf_put(&y->cache_conf, &q);
+	pm_cache_conf_put(&x->paging_conf.tlb, &p);
+	pm_cache_conf_put(&y->paging_conf.tlb, &q);
 	same = p.n == q.n && !memcmp(p.p, q.p, p.n);
 	pm_buf_release(&p);
 	pm_buf_release(&q);

@@ -276,7 +276,9 @@ static size_t look_up_load(struct bounds_pass *p, struct bounds_load *to, uint16
 		       last = (r->addr + r->size - 1) >> 3;
 	size_t n = 0;
 
-	*to = (struct bounds_load){ .line = line % BOUNDS_LINES, .level = r->level };
+	*to = (struct bounds_load){ .line = line % BOUNDS_LINES,
+				    .wait = r->wait,
+				    .level = r->level };
 	for (uint64_t w = from; w <= last && w < from + 8; w++)
 		if (p->word[w % BOUNDS_WORDS] == w + 1)
 			word[n++] = w % BOUNDS_WORDS;
@@ -293,7 +295,9 @@ static void look_up_store(struct bounds_pass *p, struct bounds_store *to, const 
 {
 	const uint64_t from = r->addr >> 3, last = (r->addr + r->size - 1) >> 3;
 
-	*to = (struct bounds_store){ .word = from % BOUNDS_WORDS, .level = r->level };
+	*to = (struct bounds_store){ .word = from % BOUNDS_WORDS,
+				     .wait = r->wait,
+				     .level = r->level };
 	for (uint64_t w = from; w <= last && w < from + 8; w++, to->words++)
 		p->word[w % BOUNDS_WORDS] = w + 1;
 }

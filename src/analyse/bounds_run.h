@@ -29,10 +29,13 @@ static TARGET INLINE void ON(fetch)(const struct bounds_group *g, struct bounds_
 		ON(leaves)(g->queue, BOUNDS_PLACES, number, &one, &g->queue_size, &left);
 	else
 		left = g->queue[(number - g->queue_size[0]) % BOUNDS_PLACES];
-	if (__builtin_expect(op->fetch_level, 0))
-		fetch = before + g->lat[op->fetch_level] - some;
-	else
+	if (__builtin_expect(op->fetch_level || op->fetch_wait, 0)) {
+		fetch = before + op->fetch_wait - some;
+		if (op->fetch_level)
+			fetch += g->lat[op->fetch_level];
+	} else {
 		fetch = before - ((n->insns == g->most_insns) | ((bytes > g->most_bytes) & some));
+	}
 	fetch = LATER(fetch, left);
 	more = fetch == before;
 	n->insns = (n->insns & more) + 1;
@@ -128,6 +131,7 @@ static TARGET INLINE void ON(load)(struct bounds_group *g, const struct bounds_n
 	lanes_t t = *from, data, start;
 
 	ON(issue)(g, n, BOUNDS_LOAD, 1, &t);
+	t += load->wait;
 	data = t + g->lat[0];
 	if (load->waits && !load->stored)
 		data = LATER(data, g->line[load->line]);
@@ -271,6 +275,7 @@ static TARGET INLINE void ON(one)(struct bounds_group *g, struct bounds_now *n,
 	for (unsigned k = 0; k < op->nstore; k++) {
 		issued[k] = LATER(addr_ready, n->done);
 		ON(issue)(g, n, BOUNDS_STORE, 1, issued + k);
+		issued[k] += at->store[k].wait;
 		last = LATER(last, issued[k] + 1);
 	}
 	ON(commit)(g, n, r, &last);

@@ -68,11 +68,12 @@ struct bounds_group {
 /* A load, as no lane's time changes it. */
 struct bounds_load {
 	uint16_t line;			/* place in group.line, if it misses or waits */
+	uint16_t wait;			/* cycles of paging */
 	uint8_t level, words;		/* words: so many places of bounds_batch.word follow */
 	bool stored;			/* a store may have it: (2) of bounds.h */
 	bool waits;			/* for a line that may be on its way */
 };
-struct bounds_store { uint16_t word; uint8_t words, level; };
+struct bounds_store { uint16_t word, wait; uint8_t words, level; };
 
 struct bounds_batch {
 	const struct core_insn *op;

@@ -33,8 +33,8 @@ static bool power2(uint64_t v)
 static bool level_name(struct pm_level_conf *l, const char *name, bool tlb)
 {
 	static const struct { const char *name; unsigned depth; char side; } tlbs[] = {
-		{ "itlb", 1, 'i' }, { "dtlb", 1, 'd' }, { "tlb", 1, 0 }, { "stlb", 2, 0 },
-		{ "stlb2", 3, 0 },
+		{ "itlb", 1, 'i' }, { "dtlb", 1, 'd' }, { "tlb", 1, 0 }, { "istlb", 2, 'i' },
+		{ "dstlb", 2, 'd' }, { "stlb", 2, 0 }, { "stlb2", 3, 0 },
 	};
 
 	if (strlen(name) >= sizeof l->name)
@@ -402,8 +402,8 @@ static enum pm_status build(struct pm_conf *c, struct pm_cache_conf *cc, bool tl
 		*l = (struct pm_level_conf){ 0 };
 		if (!level_name(l, it->name, tlb))
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a level",
-					       tlb ? "itlb, dtlb, tlb, stlb, stlb2, flush, spaces, "
-						     "byinsn"
+					       tlb ? "itlb, dtlb, tlb, istlb, dstlb, stlb, stlb2, "
+						     "flush, spaces, byinsn"
 						   : "l1 to l8 with i or d behind it, flush, "
 						     "spaces, regions, byinsn");
 		if (level_parse(c, it, l, tlb, err))

@@ -62,7 +62,7 @@ struct pm_core {
 	struct ring queue;		/* dispatch times, by instruction */
 	struct ring rob, lq, sq;	/* commit, by micro-op and load; written, by store */
 	struct ring sq_commit;
-	struct heap mshr;
+	struct heap mshr, walks;	/* when they end */
 	uint64_t barrier, barrier_pc;	/* a serialising instruction's commit */
 	uint64_t mem_free;
 	struct calendar calendar;
@@ -129,6 +129,7 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c)
 	k->sq = ring_of(c->sq);
 	k->sq_commit = ring_of(c->sq);
 	k->mshr.v = pm_alloc((c->mshr + 1) * sizeof *k->mshr.v);
+	k->walks.v = pm_alloc((c->walkers + 1) * sizeof *k->walks.v);
 	k->calendar.v = pm_alloc(AHEAD_FIRST * sizeof *k->calendar.v);
 	k->calendar.mask = AHEAD_FIRST - 1;
 	k->load_ports = bits(c->loads, 16);
@@ -150,6 +151,7 @@ void pm_core_free(struct pm_core *k)
 	free(k->sq_commit.v);
 	core_slots_release(&k->slots_of);
 	free(k->mshr.v);
+	free(k->walks.v);
 	free(k->calendar.v);
 	free(k);
 }
@@ -305,7 +307,23 @@ static inline uint64_t regs_ready(const struct pm_core *k, uint64_t regs, uint64
 	return t;
 }
 
-/* (1) *@missed: cycles that a miss in the instruction cache took. */
+/* (9) When the physical address is known that is looked for from cycle @t on: @wait cycles later,
+ * and not before a walker has had time. */
+static __attribute__((noinline)) uint64_t address_known(struct pm_core *k, uint64_t t,
+							unsigned wait)
+{
+	uint64_t end;
+
+	if (wait <= k->c.stlb || !k->c.walkers)
+		return t + wait;
+	while (k->walks.n && k->walks.v[0] <= t)
+		heap_pop(&k->walks);
+	end = (k->walks.n == k->c.walkers ? max(t, heap_pop(&k->walks)) : t) + wait;
+	heap_push(&k->walks, end);
+	return end;
+}
+
+/* (1) *@missed: cycles that paging and a miss in the instruction cache took. */
 static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
 			     uint64_t *missed)
 {
@@ -316,9 +334,13 @@ static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct
 	bool more;
 
 	*missed = 0;
-	if (__builtin_expect(op->fetch_level, 0)) {
-		*missed = k->c.lat[op->fetch_level] + (n->insns > 0);
-		fetch += *missed;
+	if (__builtin_expect(op->fetch_level || op->fetch_wait, 0)) {
+		fetch += n->insns > 0;
+		if (op->fetch_wait)
+			fetch = address_known(k, fetch, op->fetch_wait);
+		if (op->fetch_level)
+			fetch += k->c.lat[op->fetch_level];
+		*missed = fetch - before;
 	} else {
 		fetch += (n->insns == k->c.fetch) | ((bytes > k->c.bytes) & (n->insns > 0));
 	}
@@ -427,7 +449,7 @@ static __attribute__((noinline)) void count_stall(struct pm_core *k, const struc
 	const bool misled = before == PM_CORE_WRONG || before == PM_CORE_BUBBLE;
 
 	*b = (struct pm_core_blame){ op->pc, gap, PM_CORE_BY_CORE, false };
-	if (at_once && op->fetch_level) {
+	if (at_once && (op->fetch_level || op->fetch_wait)) {
 		b->why = PM_CORE_BY_FETCH;
 		k->st.stall_fetch += gap;
 	} else if (at_once && misled) {
@@ -656,16 +678,17 @@ static inline void load_all(struct pm_core *k, struct core_now *n, const struct 
 {
 	for (unsigned i = 0; i < op->nload; i++) {
 		const uint64_t t = reserve_port(k, n, k->load_ports, ISSUE, k->full + FULL_LOADS,
-						from, 1);
+						from, 1),
+			       known = load[i].wait ? address_known(k, t, load[i].wait) : t;
 		uint8_t found;
-		const uint64_t data = load_one(k, n, load + i, t, &found);
+		const uint64_t data = load_one(k, n, load + i, known, &found);
 
 		if (data > to->ready) {
 			to->issued = t;
 			to->ready = data;
 			to->level = found;
 		}
-		to->missed |= data > t + k->c.lat[0] && load[i].level;
+		to->missed |= data > t + k->c.lat[0] && (load[i].level || load[i].wait);
 	}
 }
 
@@ -695,6 +718,8 @@ one(struct pm_core *k, struct core_now *n, const struct core_insn *op, const str
 	for (unsigned i = 0; i < op->nstore; i++) {
 		issued[i] = reserve_port(k, n, k->store_ports, ISSUE, k->full + FULL_STORES,
 					 max(addr_ready, n->done), 1);
+		if (store[i].wait)
+			issued[i] = address_known(k, issued[i], store[i].wait);
 		last = max(last, issued[i] + 1);
 	}
 	/* (6) commit */
@@ -739,10 +764,10 @@ void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const str
 }
 
 static void refs_of(struct core_ref *to, const uint64_t *addr, const uint8_t *size,
-		    const uint8_t *level, unsigned n)
+		    const uint8_t *level, const uint16_t *wait, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		to[i] = (struct core_ref){ addr[i], size[i] ? size[i] : 1, level[i] };
+		to[i] = (struct core_ref){ addr[i], size[i] ? size[i] : 1, level[i], wait[i] };
 }
 
 void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4])
@@ -763,11 +788,12 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 					.len = op->len,
 					.redirect = op->redirect,
 					.fetch_level = op->fetch_level,
+					.fetch_wait = op->fetch_wait,
 					.taken = op->taken };
 
 	core_rule_of(k, &s, &r);
-	refs_of(load, op->load, op->load_size, op->load_level, op->nload);
-	refs_of(store, op->store, op->store_size, op->store_level, op->nstore);
+	refs_of(load, op->load, op->load_size, op->load_level, op->load_wait, op->nload);
+	refs_of(store, op->store, op->store_size, op->store_level, op->store_wait, op->nstore);
 	core_run(k, &insn, 1, load, store);
 	if (times) {
 		times[0] = k->now.came - k->c.front;

@@ -36,16 +36,22 @@
  *     that missed; else a full store queue; else the rest.
  * (8) What became of the `width` slots of each cycle of dispatch: core_slots.h.
  *
+ * (9) Where TLBs are configured, addresses are translated first: paging.h says how many cycles
+ *     that takes. A line is fetched, a load looks for its data, and a store is issued that much
+ *     later. What takes longer than `stlb` is a page walk; `walkers` of them go on at once, a
+ *     further one waits for the first that ends.
+ *
  * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
- * stores that they need), bank and register-port conflicts, page walks in the caches, coherence,
- * frequency. Latencies of instructions and their ports are those of no particular processor, but
- * near AMD's Zen 3-5 and Intel's Golden Cove as their optimisation manuals and public measurements
- * give them.
+ * stores that they need), bank and register-port conflicts, coherence, frequency. Latencies of
+ * instructions and their ports are those of no particular processor, but near AMD's Zen 3-5 and
+ * Intel's Golden Cove as their optimisation manuals and public measurements give them.
  *
  * Configuration: preset=big|mid|small, or that of a processor (core_presets.c), then any of the
  * names above as name=N; ports as alu=N vec=N loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR
- * (tagescl); any cache level of cache_sim.h (l1i=...;l2=...); byinsn: stalls by instruction,
- * topdown: slots, too, and by function; top=N (20) rows of these. */
+ * (tagescl); any cache level of cache_sim.h (l1i=...;l2=...); TLBs of the simulator `tlb`
+ * (itlb=64,full;dtlb=64,full;stlb=2048,8way), or tlb=none; stlblat=N cycles of the second, pwc=PDE,
+ * PDPTE,PML4E entries of the page-walk caches, walkers=N; byinsn: stalls by instruction, topdown:
+ * slots, too, and by function; top=N (20) rows of these. */
 #ifndef PM_ANALYSE_CORE_H
 #define PM_ANALYSE_CORE_H
 
@@ -84,6 +90,7 @@ struct pm_core_conf {
 	uint32_t fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward;
 	uint32_t alu, vec, loads, stores;
 	uint32_t lat[4];		/* L1, L2, L3, memory: latency of a load found there */
+	uint32_t stlb, walkers;		/* (9); 0 walkers: as many as there are walks */
 };
 enum pm_core_redirect { PM_CORE_STRAIGHT, PM_CORE_BUBBLE, PM_CORE_WRONG };
 
@@ -94,6 +101,7 @@ struct pm_core_op {
 	uint64_t load[4], store[4];		/* addresses */
 	uint8_t load_level[4], store_level[4];	/* 0 L1 ... 3 memory */
 	uint8_t load_size[4], store_size[4];
+	uint16_t load_wait[4], store_wait[4], fetch_wait;	/* (9), cycles */
 	uint8_t nload, nstore;
 	uint8_t class, uops, len;		/* uops: at least 1 */
 	uint8_t redirect;			/* enum pm_core_redirect */

@@ -65,8 +65,73 @@ static enum pm_status latencies(struct pm_conf *c, const struct pm_conf_item *it
 	return PM_OK;
 }
 
+/* Settings of paging.h; *known: it is one. TLBs go to @tlbs. */
+static enum pm_status paging_setting(struct core_sink *s, struct pm_conf *c,
+					  const struct pm_conf_item *it, struct pm_buf *tlbs,
+					  bool *known, struct pm_err *err)
+{
+	static const char *const upper[] = { "entries of the cache of PDEs", "... of PDPTEs",
+		"... of PML4Es" };
+	const char *text = it->n == 1 ? it->field[0].key : "";
+	const size_t n = strlen(it->name);
+	uint64_t x;
+
+	*known = true;
+	if (!strcmp(it->name, "stlblat")) {
+		if (pm_conf_u64(c, it, text, "cycles of a second-level TLB", 1, 1000, &x, err))
+			return PM_ERR;
+		s->c.stlb = x;
+	} else if (!strcmp(it->name, "walkers")) {
+		if (pm_conf_u64(c, it, text, "page walkers", 1, 1000, &x, err))
+			return PM_ERR;
+		s->c.walkers = x;
+	} else if (!strcmp(it->name, "pwc")) {
+		if (it->n != NR(upper))
+			return pm_conf_fail(c, it, err,
+					    "expected three numbers: pwc=PDE,PDPTE,PML4E");
+		for (size_t i = 0; i < NR(upper); i++) {
+			if (pm_conf_u64(c, it, it->field[i].key, upper[i], 0, 4096, &x, err))
+				return PM_ERR;
+			s->paging_conf.upper[i] = x;
+		}
+	} else if (n >= 3 && !strcmp(it->name + n - 3, "tlb")) {
+		if (!strcmp(it->name, "tlb") && !strcmp(text, "none"))
+			pm_buf_printf(tlbs, "none");
+		else
+			pm_conf_put(it, tlbs);
+	} else {
+		*known = false;
+	}
+	return PM_OK;
+}
+
+/* @tlbs: what was configured, ended by a zero byte. */
+static enum pm_status configure_tlbs(struct core_sink *s, const char *what, const char *tlbs,
+				     struct pm_err *err)
+{
+	struct pm_cache_conf *cc = &s->paging_conf.tlb;
+
+	if (!*tlbs || !strcmp(tlbs, "none"))
+		return PM_OK;
+	if (pm_cache_conf_parse(cc, "tlb", tlbs, err))
+		return PM_ERR;
+	if (cc->level[0].depth != 1 || cc->level[cc->n - 1].depth > 2)
+		return pm_fail_request(err, "%s: TLBs have a first level (itlb, dtlb, or tlb), and "
+				       "one below it at most", what);
+	for (unsigned i = 1; i < cc->n; i++)
+		if (cc->level[i].line != cc->level[0].line)
+			return pm_fail_request(err, "%s: %s and %s have pages of different sizes",
+					       what, cc->level[0].name, cc->level[i].name);
+	if (cc->flush_insns || cc->flush_switch || cc->by_insn)
+		return pm_fail_request(err, "%s: flush and byinsn are for `tlb`", what);
+	if (cc->level[cc->n - 1].depth < 2)
+		s->c.stlb = 0;
+	s->paging_conf.stlb = s->c.stlb;
+	return PM_OK;
+}
+
 static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches,
-			    struct pm_err *err)
+			    struct pm_buf *tlbs, struct pm_err *err)
 {
 	const struct core_preset *preset = core_preset("mid");
 
@@ -80,6 +145,10 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 						       "is unknown", CORE_PRESET_NAMES);
 		}
 	s->c = preset->c;
+	s->c.stlb = s->c.stlb ? s->c.stlb : 7;
+	s->c.walkers = s->c.walkers ? s->c.walkers : 4;
+	memcpy(s->paging_conf.upper, (uint32_t[]){ 32, 4, 2 },
+	       sizeof s->paging_conf.upper);
 	s->top = 20;
 	s->bp = &pm_bp_tagescl;
 	for (size_t i = 0; i < c->n; i++) {
@@ -130,34 +199,43 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 				return PM_ERR;
 			continue;
 		}
-		if (core_number(c, it, it->n == 1 ? it->field[0].key : "", &s->c, &known, err))
+		if (paging_setting(s, c, it, tlbs, &known, err))
+			return PM_ERR;
+		if (!known &&
+		    core_number(c, it, it->n == 1 ? it->field[0].key : "", &s->c, &known, err))
 			return PM_ERR;
 		if (!known)
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
 					"preset, fetch, bytes, queue, front, bubble, width, "
 					"rob, iq, lq, sq, mshr, gap, forward, alu, vec, "
 					"loads, stores, lat, bpred, byinsn, topdown, top, "
-					"l1i, l1d, l2...");
+					"l1i, itlb, pwc...");
 	}
 	if (!caches->n)
 		pm_buf_printf(caches, "%s", preset->caches);
+	if (!tlbs->n && preset->tlbs)
+		pm_buf_printf(tlbs, "%s", preset->tlbs);
 	return PM_OK;
 }
 
 enum pm_status core_configure(struct core_sink *s, const char *what, const char *config,
 			      struct pm_err *err)
 {
-	struct pm_buf caches = { 0 };
+	struct pm_buf caches = { 0 }, tlbs = { 0 };
 	struct pm_conf c;
 	enum pm_status st = pm_conf_parse(&c, what, config, err);
 
 	if (!st)
-		st = parse(s, &c, &caches, err);
+		st = parse(s, &c, &caches, &tlbs, err);
 	pm_conf_release(&c);
 	pm_buf_add(&caches, "", 1);
 	if (!st)
 		st = pm_cache_conf_parse(&s->cache_conf, what, (const char *)caches.p, err);
 	pm_buf_release(&caches);
+	pm_buf_add(&tlbs, "", 1);
+	if (!st)
+		st = configure_tlbs(s, what, (const char *)tlbs.p, err);
+	pm_buf_release(&tlbs);
 	if (!st && s->cache_conf.level[s->cache_conf.n - 1].depth > 3)
 		st = pm_fail_request(err, "%s: at most three levels of caches", what);
 	for (unsigned i = 0; !st && i < s->cache_conf.n; i++)

@@ -11,6 +11,7 @@ void core_sink_free(struct core_sink *s)
 	if (!s)
 		return;
 	pm_core_free(s->k);
+	paging_free(s->paging);
 	pm_cache_free(s->cache);
 	if (s->dir)
 		s->bp->destroy(s->dir);
@@ -65,6 +66,10 @@ void core_build(struct core_sink *s)
 	for (unsigned reach = 0; reach < NR(s->level); reach++)
 		s->level[reach] = reach >= levels ? 3 : reach;
 	s->cache = pm_cache_from(&s->cache_conf);
+	for (unsigned reach = 0; reach < NR(s->level); reach++)
+		s->walk_lat[reach] = s->c.lat[s->level[reach]];
+	if (s->paging_conf.tlb.n)
+		s->paging = paging_new(&s->paging_conf, s->cache, s->walk_lat);
 	s->k = pm_core_from(&s->c);
 	pm_bp_defaults(s->bp, &s->bp_args);
 	s->dir = s->bp->create(&s->bp_args);
@@ -199,6 +204,12 @@ void core_submit(struct core_sink *s)
 	drain(s);
 }
 
+static inline unsigned page_wait(struct core_sink *s, enum pm_cache_op op, uint64_t addr,
+				  unsigned size)
+{
+	return s->paging ? paging_wait(s->paging, op, addr, size) : 0;
+}
+
 static inline struct core_insn *begin(struct core_sink *s, uint64_t pc, unsigned len,
 				      const struct core_rule *rule)
 {
@@ -206,7 +217,7 @@ static inline struct core_insn *begin(struct core_sink *s, uint64_t pc, unsigned
 	uint64_t line = pc >> 6;
 	const uint64_t last = (pc + len - 1) >> 6;
 	struct core_insn *op;
-	unsigned level = 0;
+	unsigned level = 0, wait = 0;
 
 	if (g->n == CORE_GATHER) {
 		s->open = false;
@@ -215,13 +226,16 @@ static inline struct core_insn *begin(struct core_sink *s, uint64_t pc, unsigned
 	op = g->op + g->n++;
 	for (; line <= last; line++)
 		if (line != s->fetch_line) {
-			const unsigned l = s->level[pm_cache_access(s->cache, PM_OP_FETCH,
+			const unsigned w = page_wait(s, PM_OP_FETCH, line << 6, 1),
+				       l = s->level[pm_cache_access(s->cache, PM_OP_FETCH,
 								       line << 6, 1, false, pc)];
 
 			level = l > level ? l : level;
+			wait = w > wait ? w : wait;
 			s->fetch_line = line;
 		}
-	*op = (struct core_insn){ .pc = pc, .rule = rule, .len = len, .fetch_level = level };
+	*op = (struct core_insn){ .pc = pc, .rule = rule, .len = len, .fetch_level = level,
+				  .fetch_wait = wait };
 	s->open = true;
 	return op;
 }
@@ -237,6 +251,7 @@ static struct core_insn *continue_insn(struct core_sink *s)
 	op = g->op + g->n++;
 	*op = op[-1];
 	op->nload = op->nstore = op->fetch_level = op->len = 0;
+	op->fetch_wait = 0;
 	op[-1].redirect = PM_CORE_STRAIGHT;
 	for (size_t i = g->nbr; i-- > 0 && g->br_op[i] == g->n - 2; )
 		g->br_op[i] = g->n - 1;
@@ -249,9 +264,10 @@ static inline void reference(struct core_sink *s, enum pm_cache_op how, uint64_t
 	struct core_gathered *g = s->gathered;
 	struct core_insn *op = g->op + g->n - 1;
 	const uint64_t pc = s->pc;
-	struct core_ref r = { addr, size > 64 ? 64 : size ? size : 1,
-			      s->level[pm_cache_access(s->cache, how, addr, size, stack, pc)] };
+	struct core_ref r = { addr, .size = size > 64 ? 64 : size ? size : 1 };
 
+	r.wait = page_wait(s, how, addr, r.size);
+	r.level = s->level[pm_cache_access(s->cache, how, addr, size, stack, pc)];
 	if (!s->open)
 		return;
 	if (__builtin_expect(op->nload == 4 || op->nstore == 4, 0))
@@ -413,6 +429,7 @@ void pm_core_meter(const void *self, struct pm_calls_meter *m)
 	t = pm_alloc(sizeof *t);
 	t->c = s->c;
 	t->cache_conf = s->cache_conf;
+	t->paging_conf = s->paging_conf;
 	t->bp = s->bp;
 	t->bp_args = s->bp_args;
 	core_build(t);

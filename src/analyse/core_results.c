@@ -252,6 +252,13 @@ void core_results(struct core_sink *s, struct pm_result *r)
 #define S(field, unit, about) pm_result_u64(r, #field, st.field, unit);
 	PM_CORE_STATS(S)
 #undef S
+	if (s->paging) {
+		const struct paging_stats *t = paging_stats(s->paging);
+
+#define S(field, unit, about) pm_result_u64(r, #field, t->field, unit);
+		PAGING_STATS(S)
+#undef S
+	}
 	pm_result_f64(r, "ipc", st.cycles ? (double)st.instructions / st.cycles : 0,
 		      "instructions/cycle");
 	tree_result(s, r, v);

@@ -14,7 +14,11 @@ void pm_core_warm(void *core, uint64_t addr, bool fetched, bool written)
 {
 	struct core_sink *s = core;
 
-	pm_cache_warm(s->cache, fetched ? PM_OP_FETCH : written ? PM_OP_WRITE : PM_OP_READ, addr);
+	const enum pm_cache_op op = fetched ? PM_OP_FETCH : written ? PM_OP_WRITE : PM_OP_READ;
+
+	pm_cache_warm(s->cache, op, addr);
+	if (s->paging)
+		paging_warm(s->paging, op, addr);
 	s->fetch_line = UINT64_MAX;
 }
 

@@ -11,6 +11,7 @@
 #include "analyse/cache_sim.h"
 #include "analyse/core.h"
 #include "analyse/names.h"
+#include "analyse/paging.h"
 
 struct core_decoders { struct x86_decoder *d[2]; struct pm_forms *f[2]; };
 
@@ -36,8 +37,8 @@ struct core_rule {
 	uint8_t uops, slots, rob;	/* as many of them as a cycle, and the buffer, holds */
 };
 
-/* A reference: @level 0 the first ... 3 memory; @size at least 1. */
-struct core_ref { uint64_t addr; uint8_t size, level; };
+/* A reference: @level 0 the first ... 3 memory; @size at least 1; @wait: cycles of paging. */
+struct core_ref { uint64_t addr; uint8_t size, level; uint16_t wait; };
 
 /* An operation: an instruction, or a part of one with more than four loads or stores. */
 struct core_insn {
@@ -47,6 +48,7 @@ struct core_insn {
 	uint8_t redirect;		/* enum pm_core_redirect */
 	uint8_t fetch_level;
 	bool taken;
+	uint16_t fetch_wait;		/* cycles of paging */
 };
 
 void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struct core_rule *r);
@@ -103,6 +105,9 @@ struct core_sink {
 	struct pm_core_conf c;
 	struct pm_cache *cache;
 	struct pm_cache_conf cache_conf;
+	struct paging *paging;	/* NULL: addresses are physical */
+	struct paging_conf paging_conf;
+	uint32_t walk_lat[PM_CACHE_LEVELS + 1];	/* as @level, in cycles */
 	uint8_t level[PM_CACHE_LEVELS + 1];	/* of a reference that went so deep: index into
 						 * `lat`; memory is 3 whatever there is */
 	const struct pm_bp_ops *bp;
@@ -133,6 +138,7 @@ struct core_preset {
 	const char *name;
 	struct pm_core_conf c;
 	const char *caches;		/* as cache_sim.h has them, unless the configuration says */
+	const char *tlbs;		/* likewise; NULL: none */
 };
 #define CORE_PRESET_NAMES "big, mid, small, zen3, zen4, zen5, golden-cove, neoverse-v2"
 const struct core_preset *core_preset(const char *name);	/* NULL: there is none */

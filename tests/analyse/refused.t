@@ -134,7 +134,7 @@ $ cat >each <<'X'
 > tlb:dtlb=64,4way,4k,wt -> pugmark: tlb: dtlb: 'wt' is not a field; allowed: Nway, full, lru, fifo, random, plru, srrip, drrip, 3c, seed=N
 > tlb:dtlb=60,4way,4k -> pugmark: tlb: dtlb: 60 entries in 4 ways make 15 sets; the number of sets must be a power of two
 > tlb:dtlb=64,5way,4k -> pugmark: tlb: dtlb: 64 entries do not divide into 5 ways
-> tlb:cache=64 -> pugmark: tlb: 'cache' is not a level; allowed: itlb, dtlb, tlb, stlb, stlb2, flush, spaces, byinsn
+> tlb:cache=64 -> pugmark: tlb: 'cache' is not a level; allowed: itlb, dtlb, tlb, istlb, dstlb, stlb, stlb2, flush, spaces, byinsn
 > allcache:line=48 -> pugmark: allcache: line: line size: 48 is not a power of two
 > allcache:sets=16-8 -> pugmark: allcache: sets: most sets: 8 is outside 16..8388608
 > allcache:sets=3-16 -> pugmark: allcache: sets: fewest sets: 3 is not a power of two
@@ -167,7 +167,7 @@ $ cat >each <<'X'
 > core:bpred=ras -> pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
 > core:l1d=1k,3way -> pugmark: core: l1d: 16 lines do not divide into 3 ways
 > core:l4=64m -> pugmark: core: at most three levels of caches
-> core:clock=5 -> pugmark: core: 'clock' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, bpred, byinsn, topdown, top, l1i, l1d, l2...
+> core:clock=5 -> pugmark: core: 'clock' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, bpred, byinsn, topdown, top, l1i, itlb, pwc...
 > core:byinsn=1 -> pugmark: core: byinsn: stands alone, without a value
 > cachegrind:i1=32k,8 -> pugmark: cachegrind: i1: expected size, ways and line, as in i1=32k,8way,64
 > cachegrind:d1=48k,8,64 -> pugmark: cachegrind: d1: 49152 bytes in 8 ways of 64-byte lines do not make a power of two of sets

@@ -9,6 +9,7 @@
 #include "bpred_slow.h"
 #include "cache_slow.h"
 #include "core_slow.h"
+#include "paging_slow.h"
 
 struct o_row { uint64_t pc, times, fetch_miss, load_miss, memory, wrong, stall[PM_CORE_WHYS]; };
 
@@ -16,6 +17,8 @@ struct o_core_sink {
 	struct o_core *core;
 	struct pm_cache_conf cc;
 	struct o_cache *cache;
+	struct paging_conf tc;
+	struct o_paging *paging;	/* NULL: none */
 	struct o_tage *tage;
 	struct o_ittage ittage;
 	struct { uint64_t pc, target, used; } btb[1024][4];
@@ -33,7 +36,9 @@ struct o_core_sink {
 	size_t nrow, cap_row;
 };
 
-static struct o_core_sink *o_core_sink_new(const struct pm_core_conf *c, const char *caches)
+/* @tlbs: NULL: addresses are physical. */
+static struct o_core_sink *o_core_sink_new(const struct pm_core_conf *c, const char *caches,
+					   const char *tlbs)
 {
 	struct o_core_sink *o = calloc(1, sizeof *o);
 	struct pm_err err = { 0 };
@@ -42,6 +47,13 @@ static struct o_core_sink *o_core_sink_new(const struct pm_core_conf *c, const c
 	if (pm_cache_conf_parse(&o->cc, "twin", caches, &err))
 		abort();
 	o->cache = o_cache_new(&o->cc);
+	if (tlbs) {
+		if (pm_cache_conf_parse(&o->tc.tlb, "tlb", tlbs, &err))
+			abort();
+		o->tc.stlb = c->stlb;
+		memcpy(o->tc.upper, (uint32_t[]){ 32, 4, 2 }, sizeof o->tc.upper);
+		o->paging = o_paging_new(&o->tc, o->cache, o->core->c.lat);
+	}
 	o->tage = o_tage_new();
 	o->line = UINT64_MAX;
 	return o;
@@ -50,6 +62,8 @@ static struct o_core_sink *o_core_sink_new(const struct pm_core_conf *c, const c
 static void o_core_sink_free(struct o_core_sink *o)
 {
 	o_core_free(o->core);
+	if (o->paging)
+		o_paging_free(o->paging);
 	o_cache_free(o->cache);
 	o_tage_free(o->tage);
 	free(o->ittage.h.v);
@@ -74,26 +88,14 @@ static struct o_row *o_row_of(struct o_core_sink *o, uint64_t pc)
 static unsigned o_found(struct o_core_sink *o, enum pm_cache_op op, uint64_t addr, uint64_t size,
 			bool stack, uint64_t pc)
 {
-	uint64_t was[PM_CACHE_LEVELS];
-	unsigned deep = 0, levels = 0;
+	const unsigned deep = o_depth_of(o->cache, op, addr, size, stack, pc);
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (unsigned i = 0; i < o->cc.n; i++) {
-			const struct pm_level_stats *st = &o->cache->level[i].st;
-			uint64_t now = 0;
+	return deep == o->cc.level[o->cc.n - 1].depth ? 3 : deep;
+}
 
-			for (int k = PM_OP_FETCH; k <= PM_OP_WRITE; k++)
-				now += st->miss[k][0] + st->miss[k][1];
-			if (pass && now != was[i] && o->cc.level[i].depth > deep)
-				deep = o->cc.level[i].depth;
-			was[i] = now;
-			if (o->cc.level[i].depth > levels)
-				levels = o->cc.level[i].depth;
-		}
-		if (!pass)
-			o_cache_ref(o->cache, op, addr, size, stack, pc);
-	}
-	return deep == levels ? 3 : deep;
+static unsigned o_wait(struct o_core_sink *o, enum pm_cache_op op, uint64_t addr, uint64_t size)
+{
+	return o->paging ? o_paging_wait(o->paging, op, addr, size) : 0;
 }
 
 /* Was the branch foreseen? */
@@ -212,11 +214,13 @@ static void o_instruction(struct o_core_sink *o)
 				  .serial = st.serial,
 				  .len = e->size ? e->size : 1 };
 	for (uint64_t a = e->addr; a < e->addr + op.len; a++) {
-		unsigned l;
+		unsigned l, w;
 
 		if (a / 64 == o->line)
 			continue;
 		o->line = a / 64;
+		w = o_wait(o, PM_OP_FETCH, a / 64 * 64, 1);
+		op.fetch_wait = w > op.fetch_wait ? w : op.fetch_wait;
 		l = o_found(o, PM_OP_FETCH, a / 64 * 64, 1, false, e->addr);
 		op.fetch_level = l > op.fetch_level ? l : op.fetch_level;
 	}
@@ -233,6 +237,9 @@ static void o_instruction(struct o_core_sink *o)
 		}
 		for (int k = 0; k < 1 + modify; k++) {
 			bool write = x->kind == PM_EV_WRITE || k;
+			const unsigned size = x->size > 64 ? 64 : x->size;
+			const unsigned wait = o_wait(o, write ? PM_OP_WRITE : PM_OP_READ, x->addr,
+						     size ? size : 1);
 			unsigned l = o_found(o, write ? PM_OP_WRITE : PM_OP_READ, x->addr, x->size,
 					     x->flags & PM_REF_STACK, e->addr);
 
@@ -240,14 +247,17 @@ static void o_instruction(struct o_core_sink *o)
 				op.redirect = PM_CORE_STRAIGHT;
 				o_one_op(o, &op, e->addr);
 				op.nload = op.nstore = op.fetch_level = op.len = 0;
+				op.fetch_wait = 0;
 			}
 			if (write) {
 				op.store[op.nstore] = x->addr;
-				op.store_size[op.nstore] = x->size > 64 ? 64 : x->size;
+				op.store_size[op.nstore] = size;
+				op.store_wait[op.nstore] = wait;
 				op.store_level[op.nstore++] = l;
 			} else {
 				op.load[op.nload] = x->addr;
-				op.load_size[op.nload] = x->size > 64 ? 64 : x->size;
+				op.load_size[op.nload] = size;
+				op.load_wait[op.nload] = wait;
 				op.load_level[op.nload++] = l;
 			}
 		}

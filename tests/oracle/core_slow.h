@@ -46,7 +46,7 @@ struct o_core {
 	uint64_t reg[64], fetch, barrier, commit, dispatch, written, mem_free;
 	unsigned insns, bytes, disp_used, commit_used;
 	/* of all instructions, micro-ops, loads, stores so far */
-	struct o_times dispatched, rob, lq, sq, iq, mshr;
+	struct o_times dispatched, rob, lq, sq, iq, mshr, walks;
 	uint32_t *port;			/* by cycle */
 	struct { uint64_t line, ready; unsigned level; } fill[4096];
 	struct { uint64_t word, issued, written; bool used; } word[1024];
@@ -80,6 +80,7 @@ static void o_core_free(struct o_core *o)
 	free(o->op);
 	free(o->iq.v);
 	free(o->mshr.v);
+	free(o->walks.v);
 	free(o->port);
 	free(o);
 }
@@ -101,6 +102,26 @@ static uint64_t o_later(uint64_t a, uint64_t b)
 	return a < b ? b : a;
 }
 
+/* Translation begins in cycle @t: when it ends. */
+static uint64_t o_known(struct o_core *o, uint64_t t, unsigned wait)
+{
+	uint64_t end = t;
+
+	if (!wait)
+		return t;
+	if (wait > o->c.stlb && o->c.walkers) {
+		for (size_t j = 0; j < o->walks.n; )	/* those that have ended */
+			if (o->walks.v[j] <= t)
+				o->walks.v[j] = o->walks.v[--o->walks.n];
+			else
+				j++;
+		if (o->walks.n == o->c.walkers)
+			end = o_later(t, o_take_least(&o->walks));
+		o_note(&o->walks, end + wait);
+	}
+	return end + wait;
+}
+
 static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t times[4])
 {
 	static const struct { unsigned lat, busy; } cls[] = {
@@ -118,9 +139,11 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 			     .redirect = op->redirect, .serial = op->serial };
 
 	/* fetch */
-	if (op->fetch_level)
-		o->fetch += note.missed = c->lat[op->fetch_level] + (o->insns ? 1 : 0);
-	else if (o->insns && (o->insns == c->fetch || o->bytes + op->len > c->bytes))
+	if (op->fetch_level || op->fetch_wait) {
+		o->fetch = o_known(o, o->fetch + (o->insns ? 1 : 0), op->fetch_wait);
+		o->fetch += op->fetch_level ? c->lat[op->fetch_level] : 0;
+		note.missed = o->fetch - was;
+	} else if (o->insns && (o->insns == c->fetch || o->bytes + op->len > c->bytes))
 		o->fetch++;
 	if (k >= c->queue)
 		o->fetch = o_later(o->fetch, o->dispatched.v[k - c->queue]);
@@ -168,11 +191,12 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 			ready = o_later(ready, o->reg[r]);
 	}
 	for (unsigned i = 0; i < op->nload; i++) {
-		uint64_t t = o_port(o, 16, c->loads, ~0u, addr, 1), line = op->load[i] / 64,
-			 data = t + c->lat[0], fw = 0;
+		const uint64_t left = o_port(o, 16, c->loads, ~0u, addr, 1),
+			       t = o_known(o, left, op->load_wait[i]);
+		uint64_t line = op->load[i] / 64, data = t + c->lat[0], fw = 0;
 		unsigned level = op->load_level[i];
 
-		o_note(&o->iq, t);
+		o_note(&o->iq, left);
 		if (op->load_level[i]) {
 			uint64_t start = t;
 
@@ -209,12 +233,12 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 			level = 0;
 		}
 		if (data > note.data) {
-			note.load = t;
+			note.load = left;
 			note.data = data;
 			note.level = level;
 		}
 		ready = o_later(ready, data);
-		if (op->load_level[i] && data > t + c->lat[0])
+		if ((op->load_level[i] || op->load_wait[i]) && data > left + c->lat[0])
 			missed = true;
 	}
 	done = ready;
@@ -244,6 +268,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	for (unsigned i = 0; i < op->nstore; i++) {
 		store_at[i] = o_port(o, 20, c->stores, ~0u, o_later(addr, done), 1);
 		o_note(&o->iq, store_at[i]);
+		store_at[i] = o_known(o, store_at[i], op->store_wait[i]);
 		end = o_later(end, store_at[i] + 1);
 	}
 	commit = o_later(end + 1, o->commit);
@@ -252,12 +277,13 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	if (commit > o->commit)
 		o->commit_used = 0;
 	o->gap = commit > o->commit + 1 ? commit - o->commit - 1 : 0;
-	o->misled = d == times[0] + c->front && !op->fetch_level && o->before != PM_CORE_STRAIGHT;
+	o->misled = d == times[0] + c->front && !op->fetch_level && !op->fetch_wait &&
+		    o->before != PM_CORE_STRAIGHT;
 	if (!o->gap)
 		o->why = PM_CORE_NO_STALL;
 	else if (o->misled)
 		o->why = o->before == PM_CORE_WRONG ? PM_CORE_BY_BRANCH : PM_CORE_BY_FETCH;
-	else if (d == times[0] + c->front && op->fetch_level)
+	else if (d == times[0] + c->front && (op->fetch_level || op->fetch_wait))
 		o->why = PM_CORE_BY_FETCH;
 	else
 		o->why = missed ? PM_CORE_BY_MEMORY : full ? PM_CORE_BY_STORE : PM_CORE_BY_CORE;

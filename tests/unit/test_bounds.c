@@ -326,6 +326,7 @@ static void test_bound(void **state)
 /* ---- the whole simulator on a real program's trace ------------------------------------------- */
 
 #define CACHES "l1i=8k,2way,64;l1d=8k,4way,64,prefetch=stride,degree=2;l2=128k,8way,64"
+#define TLBS ";itlb=4,full;dtlb=8,2way;stlb=16"
 
 /* Runs all of @spec together. */
 static struct pm_result *simulate(const char *const *spec, size_t n)
@@ -370,6 +371,7 @@ static void test_together(void **state)
 		"bounds:preset=mid;rob=32|64;bpred=bimodal;" CACHES,	/* sees something else */
 		"bounds:preset=mid;rob=32|64;window=17;" CACHES,
 		"bounds:preset=small;loads=1..3;lat=4,9,30,200;" CACHES,
+		"bounds:preset=mid;rob=32|64;" CACHES TLBS,
 	};
 	struct pm_result *all = simulate(spec, NR(spec));
 	const struct pm_result_node *k = pm_result_root(all)->first;
@@ -391,16 +393,12 @@ static uint64_t number(const struct pm_result_node *of, const char *name)
 }
 
 /* What `core` says of the same configurations; one and the same trace for both. */
-static void test_real(void **state)
+static void compare_with_core(const char *bounds_config, const char *more)
 {
 	static const uint32_t rob[] = { 32, 64, 128, 256 }, width[] = { 2, 5 }, iq[] = { 16, 64 };
-	static const char *const bounds_spec[] = {
-		"bounds:preset=mid;rob=32..256*2;width=2|5;iq=16|64;" CACHES
-	};
-	struct pm_result *b = simulate(bounds_spec, 1);
+	struct pm_result *b = simulate(&bounds_config, 1);
 	const struct pm_result_node *at = pm_result_root(b)->first;
 
-	(void)state;
 	at = pm_result_find(at, "configurations")->first;
 	for (size_t i = 0; i < 16; i++, at = at->next) {
 		char text[300];
@@ -411,8 +409,8 @@ static void test_real(void **state)
 		assert_int_equal(number(at, "rob"), rob[i / 4]);
 		assert_int_equal(number(at, "width"), width[i / 2 % 2]);
 		assert_int_equal(number(at, "iq"), iq[i % 2]);
-		snprintf(text, sizeof text, "core:preset=mid;rob=%u;width=%u;iq=%u;" CACHES,
-			 rob[i / 4], width[i / 2 % 2], iq[i % 2]);
+		snprintf(text, sizeof text, "core:preset=mid;rob=%u;width=%u;iq=%u;" CACHES "%s",
+			 rob[i / 4], width[i / 2 % 2], iq[i % 2], more);
 		r = simulate(&one, 1);
 		cycles = number(pm_result_root(r)->first, "cycles");
 		if (number(at, "bound") > cycles)
@@ -424,6 +422,13 @@ static void test_real(void **state)
 	}
 	assert_null(at);
 	pm_result_free(b);
+}
+
+static void test_real(void **state)
+{
+	(void)state;
+	compare_with_core("bounds:preset=mid;rob=32..256*2;width=2|5;iq=16|64;" CACHES, "");
+	compare_with_core("bounds:preset=mid;rob=32..256*2;width=2|5;iq=16|64;" CACHES TLBS, TLBS);
 }
 
 struct kept { struct pm_core_op *v; size_t n, cap; };

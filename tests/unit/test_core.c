@@ -57,6 +57,23 @@ static void compare_slots(size_t k, struct pm_core *c, struct o_core *o, uint32_
 	assert_int_equal(all, width * pm_core_stats(c)->cycles);
 }
 
+/* Most addresses are in the first TLB, some in the second (7 cycles), others are walked for. */
+static unsigned random_wait(struct o_random *r)
+{
+	const uint64_t x = o_rnd(r);
+
+	return x % 16 ? 0 : x >> 8 & 1 ? 7 : 11 + (x >> 16) % 100;
+}
+
+static void random_waits(struct o_random *r, struct pm_core_op *op)
+{
+	op->fetch_wait = random_wait(r);
+	for (unsigned i = 0; i < 4; i++) {
+		op->load_wait[i] = random_wait(r);
+		op->store_wait[i] = random_wait(r);
+	}
+}
+
 static void test_twin(void **state)
 {
 	struct pm_core_conf confs[] = { pm_core_big, pm_core_mid, pm_core_small, pm_core_small,
@@ -68,6 +85,9 @@ static void test_twin(void **state)
 	confs[3].lq = confs[3].sq = 4;
 	confs[4].lat[3] = 9000;		/* the calendar of ports has to grow, several times */
 	confs[4].gap = 100;
+	confs[1].stlb = confs[3].stlb = 7;
+	confs[1].walkers = 3;
+	confs[2].walkers = confs[3].walkers = 1;
 	for (size_t k = 0; k < NR(confs); k++) {
 		struct pm_core *c = pm_core_from(confs + k);
 		struct o_core *o = o_core_new(confs + k);
@@ -81,7 +101,8 @@ static void test_twin(void **state)
 			uint64_t a[4], b[4];
 
 			op.pc = i % 64;
-
+			if (k)		/* the first has no TLBs */
+				random_waits(&r, &op);
 			if (o->commit > O_CYCLES - 100000)
 				break;
 			pm_core_op(c, &op, a);
@@ -287,14 +308,16 @@ static void compare_sink_slots(const struct o_core_sink *o, const struct pm_cost
 	pm_map_release(&slow.row);
 }
 
-static void whole_sink(const struct pm_core_conf *c, const char *config, const char *caches)
+static void whole_sink(struct pm_core_conf conf, const char *config, const char *caches,
+		       const char *tlbs)
 {
+	const struct pm_core_conf *c = &conf;
 	static const struct pm_sink_ops slow_ops = { .abi = PM_ABI, .needs = PM_HAS_INSNS,
 		.name = "slow",
 		.consume = slow_consume, .finish = slow_finish, .destroy = keep };
 	static const char *const events[] = { "Ir", "Fm", "Lm", "Llm", "Bm", "Cbr", "Cfe", "Cme",
 		"Cst", "Cco" };
-	struct o_core_sink *o = o_core_sink_new(c, caches);
+	struct o_core_sink *o = o_core_sink_new(c, caches, tlbs);
 	struct pm_result *r = pm_result_new();
 	struct pm_pipeline *p = pm_pipeline_new();
 	const struct pm_result_node *k;
@@ -307,7 +330,8 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 
 	snprintf(name, sizeof name, "%s/data/real.pug",
 		 getenv("TESTS") ? getenv("TESTS") : "tests");
-	snprintf(text, sizeof text, "%s;%s;topdown", config, caches);
+	snprintf(text, sizeof text, "%s;%s;topdown%s%s", config, caches, tlbs ? ";" : "",
+		 tlbs ? tlbs : "");
 	self = pm_sim_core.create(text, &err);
 	if (!self)
 		fail_msg("%s", err.msg);
@@ -326,6 +350,16 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 				 (unsigned long long)o->st.field);		\
 	}
 	PM_CORE_STATS(S)
+#undef S
+#define S(field, unit, about)							\
+	if (tlbs) {								\
+		assert_int_equal(pm_result_find(k, #field)->u64,		\
+				 o->paging->st.field);			\
+		assert_true(o->paging->st.field > 0);			\
+	} else {								\
+		assert_null(pm_result_find(k, #field));				\
+	}
+	PAGING_STATS(S)
 #undef S
 	pm_core_costs(self, &costs);
 	for (size_t i = 0; i < costs.n; i++) {
@@ -359,11 +393,25 @@ static void whole_sink(const struct pm_core_conf *c, const char *config, const c
 static void test_whole_sink(void **state)
 {
 	(void)state;
-	whole_sink(&pm_core_mid, "preset=mid",
-		   "l1i=32k,8way,64;l1d=32k,8way,64;l2=256k,8way,64;l3=1m,16way,64");
-	whole_sink(&pm_core_small, "preset=small",
-		   "l1i=4k,2way,64,prefetch=next;l1d=4k,4way,64,prefetch=stride,degree=2;l2=64k,"
-		   "8way,64,prefetch=stream,degree=4");
+	static const char plain[] =
+		"l1i=32k,8way,64;l1d=32k,8way,64;l2=256k,8way,64;l3=1m,16way,64",
+		tiny[] = "l1i=4k,2way,64,prefetch=next;l1d=4k,4way,64,prefetch=stride,degree=2;"
+			 "l2=64k,8way,64,prefetch=stream,degree=4";
+	struct pm_core_conf c = pm_core_mid;
+
+	whole_sink(pm_core_mid, "preset=mid", plain, NULL);
+	whole_sink(pm_core_small, "preset=small", tiny, NULL);
+	c.stlb = 9;
+	c.walkers = 2;
+	whole_sink(c, "preset=mid;stlblat=9;walkers=2", plain,
+		   "itlb=4,full,4k;dtlb=8,2way,4k;stlb=16,4way,4k");
+	c.stlb = 7;
+	c.walkers = 4;
+	whole_sink(c, "preset=mid", plain,
+		   "itlb=2,full,4k;dtlb=2,full,4k;istlb=8,2way,4k;dstlb=8,4way,4k");
+	c.stlb = 0;
+	c.walkers = 1;
+	whole_sink(c, "preset=mid;walkers=1", tiny, "itlb=1,full,2m;dtlb=2,full,2m");
 }
 
 int main(void)
