@@ -216,7 +216,7 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 	if (t->start_at && !s.reached[0])
 		return pm_fail_file(err, "--start-at: '%s' was never reached, so nothing is traced",
 				    t->start_at);
-	if (t->stop_at && !s.known[1])
+	if (t->stop_at && !s.known[1] && !killed)
 		return no_function(region, "--stop-at", t->stop_at, err);
 	if (t->after && !s.passed && !t->exclude.n)
 		return pm_fail_file(err,

@@ -27,4 +27,5 @@ $ cat > early.py <<'end'
 + end
 $ python3 early.py pugmark run -q --exec --count -- "$PROGRAMS/medley" 5 work:30 threads:3
 $ python3 early.py pugmark run -q --exec --count --start-at work -- "$PROGRAMS/medley" 5 work:30 threads:3
+$ python3 early.py pugmark run -q --exec --count --stop-at work -- "$PROGRAMS/medley" 5 work:30 threads:3
 $ python3 early.py pugmark run -q --branch -o t.pug -- sh -c 'seq 2000 | sort -n | tail -n 1'

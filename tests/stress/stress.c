@@ -451,7 +451,8 @@ static void check_output(const struct run *r, const struct run *native)
 	    ((!n && memmem(err, e, "the program died before it began\n", 33)) ||
 	     (r->region && memmem(err, e, "was never reached, so nothing is traced\n", 40)))) {
 		e = 0;
-	} else if (!r->killed || r->status == native->status) {
+	} else if (!r->killed || (r->status == native->status &&
+				  r->status != 128 + r->kill_sig)) {
 		if (r->status != native->status)
 			fail(r, "(1) exit status %d, natively %d", r->status, native->status);
 		if (!whole)

@@ -306,6 +306,15 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 			return any;
 		}
 		name_stream(st, b);
+		if (st->left) {
+			/* what lies before the cursor is complete, if that is in this chunk */
+			if (off <= l->chunk && off % 4 == 0)
+				consume(w, st, p, p + off, false);
+			tell_time(w, st->ended);
+			trace_flush(w, st);
+			__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);
+			return true;
+		}
 		if (cursor_of(w->trace, i) == l->trace + following * l->stride) {
 			/* killed as it went on to that one, before it said that this is full */
 			consume(w, st, p, p + l->stride - 2 * SLACK, true);

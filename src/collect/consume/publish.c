@@ -93,7 +93,7 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 	st->next = st->over = 0;
 	st->flags = 0;
 	st->former = 0;
-	st->begun = st->unknown = false;
+	st->begun = st->unknown = st->left = false;
 	*st->s = (struct pm_stream){ .index = t->nstream++ };
 	b->tracing = 1;
 	b->drop = !t->o.pipeline;
@@ -126,6 +126,14 @@ void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags)
 	st->flags = flags;
 	__atomic_store_n(&st->over, 1, __ATOMIC_RELEASE);
 	trace_ring(t);
+}
+
+void trace_left(struct tracer *t, uint32_t i)
+{
+	if (!trace_busy(t, i) || t->stream[i].over)
+		return;
+	t->stream[i].left = true;
+	trace_over(t, i, 0, 0);
 }
 
 void trace_follows(struct tracer *t, uint32_t i, uint32_t former)

@@ -134,6 +134,7 @@ struct stream {
 	uint32_t former;		/* atomic: its thread block; 0: nobody's */
 	/* and before `over` is. */
 	uint32_t over;			/* atomic: nothing more comes */
+	bool left;			/* before `over`: its thread writes on, perhaps */
 	uint64_t status, ended;		/* ended: when, a time stamp */
 	uint8_t flags;
 	/* Its consumer's while `busy` is set. */

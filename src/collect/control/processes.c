@@ -162,7 +162,9 @@ static void thread_finish(struct session *s, struct proc *p, struct thread *t)
 	p->clean_exit |= session_block(s, b)->leaving != 0;
 	space_release(&s->spaces, &p->mm->user, b);
 	gather_thread(s, p, t);
-	if (s->tracer) {
+	if (s->tracer && p->let_go) {
+		trace_left(s->tracer, b);
+	} else if (s->tracer) {
 		const bool main_thread = t->tid == p->pid;
 
 		if (p->signal > 0)

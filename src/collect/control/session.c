@@ -171,7 +171,19 @@ static void detach_in_time(struct session *s)
 }
 
 #define GRACE 1.0	/* seconds that children may outlive the program before they are let go */
+#define LEAVING 2.0	/* seconds until they have been, if they are traced */
 #define BUSY_ROUNDS 64	/* who asks for ever does not keep us from the rest longer than that */
+
+/* The program is over, and children go on that are still traced. Their traces end between two
+ * instructions, if they can be detached from: 32-bit programs cannot. True: they are left. */
+static bool leave_children(struct session *s, double since)
+{
+	if (!s->tracer || s->detached)
+		return true;
+	s->said_no_detach = s->detaching = true;
+	detach_in_time(s);
+	return s->detached || pm_now() > since + LEAVING;
+}
 
 static void loop(struct session *s)
 {
@@ -214,7 +226,7 @@ static void loop(struct session *s)
 				return;
 			if (!end)
 				end = pm_now() + GRACE;
-			else if (pm_now() > end && !s->replayer)
+			else if (pm_now() > end && !s->replayer && leave_children(s, end))
 				return;			/* replayed, each ends with its log */
 		}
 		sleep_on_doorbell(s, seen);
@@ -226,14 +238,16 @@ static double tv(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
 }
 
-/* No process lives any more. */
+/* No process lives any more, but those that were let go. */
 static void finish_processes(struct session *s)
 {
 	wake_program_over();
+	procs_finish_ended(s);
 	for (size_t i = 0; i < s->nproc; i++)
-		if (s->proc[i]->pid)
+		if (s->proc[i]->pid) {
+			s->proc[i]->let_go = s->proc[i]->pidfd >= 0;
 			proc_finish(s, s->proc[i]);
-		else if (!s->proc[i]->gone)	/* prepared for a child that has not come */
+		} else if (!s->proc[i]->gone)	/* prepared for a child that has not come */
 			proc_discard(s, s->proc[i], s->proc[i]->log.block);
 }
 

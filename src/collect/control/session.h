@@ -110,6 +110,7 @@ struct proc {
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart; /* its numbers, or its children's, may be another PID namespace's */
 	bool gone, exited, execed, exec_attached, clean_exit;
+	bool let_go;			/* it may go on, without us */
 	bool own_no_aslr; /* ADDR_NO_RANDOMIZE is the program's own, as of its next exec */
 	uint32_t loads; /* pid of the process that is about to execute this one; 0: none */
 	struct loading *loading;	/* ... its files, in session->mem */
