@@ -63,7 +63,7 @@ bool trace_counts(struct tracer *t, uint32_t i);
 void trace_follows(struct tracer *t, uint32_t i, uint32_t former);
 /* It is over; nothing more will be written. @status as PM_EV_EXIT has it, @flags likewise. */
 void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags);
-/* Likewise, but its thread may go on, and write: no more of it is consumed than what is complete. */
+/* Likewise, but its thread may go on, and write: what is complete is consumed. */
 void trace_left(struct tracer *t, uint32_t i);
 /* Is there still something of it to be consumed? @t may be NULL. */
 bool trace_busy(const struct tracer *t, uint32_t i);
