@@ -8,6 +8,7 @@
 #include "cli/results.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
+#include "trace/champsim.h"
 #include "trace/sinks.h"
 #include "transform/schedule.h"
 
@@ -99,6 +100,7 @@ int cmd_sim(int argc, char **argv)
 		{ .name = "cache" }, { .name = "tlb" }, { .name = "bpred" }, { .name = "allcache" },
 		{ .name = "reuse" }, { .name = "" },
 	};
+	struct pm_opt_list modules = { 0 };
 	const char *format = NULL;
 	struct results o = { .rows = 20, .top = 5 };
 	struct pm_schedule_conf sched = { 0 };
@@ -115,6 +117,8 @@ int cmd_sim(int argc, char **argv)
 			"reuse distances, miss-ratio curve, working set"),
 		OPT_LIST('s', "sim", &by[5].list, "NAME:CONFIG",
 			"any simulator or sink by its name"),
+		OPT_LIST(0, "champsim-module", &modules, "DIR/X.cc",
+			"compile this module of ChampSim; X.cc is then a name in --bpred and --cache"),
 		OPT_FLAG(0, "usual", &usual,
 			"mix, hot code, caches, predictors, curves, heat, phases, calls"),
 		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS",
@@ -156,8 +160,12 @@ int cmd_sim(int argc, char **argv)
 	if (o.jobs > 256)
 		pm_opt_usage(&help, "-j: at most 256 threads");
 	sched.cores = (uint32_t)cores;
+	for (unsigned i = 0; i < modules.n && !s; i++)
+		s = pm_champsim_load(modules.v[i], &err);
 	p = pm_pipeline_new();
-	pm_pipeline_threads(p, !o.jobs ? PM_THREADS_AUTO : o.jobs > 1 ? (unsigned)o.jobs : 0);
+	/* modules belong to one thread */
+	pm_pipeline_threads(p, pm_champsim_any() ? 0 : !o.jobs ? PM_THREADS_AUTO :
+			       o.jobs > 1 ? (unsigned)o.jobs : 0);
 	for (size_t i = 0; i < NR(by) && !s; i++)
 		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
 	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))
