@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <deque>
 #include <functional>
@@ -170,5 +171,9 @@ struct prefetcher : bound_to<CACHE> {
 	}
 };
 } // namespace champsim::modules
+
+/* Standard output is pugmark's. */
+#define printf(...) fprintf(stderr, __VA_ARGS__)
+#define puts(text) fprintf(stderr, "%s\n", text)
 
 #endif

@@ -165,9 +165,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static enum pm_status add_sources(struct words *w, const struct place *p, struct pm_err *err)
+static enum pm_status find_sources(struct words *w, const struct place *p, struct pm_err *err)
 {
-	const size_t first = w->n;
 	struct dirent *e;
 	DIR *d = opendir(p->dir);
 
@@ -175,16 +174,22 @@ static enum pm_status add_sources(struct words *w, const struct place *p, struct
 		return pm_fail_errno(err, "cannot read '%s'", p->dir);
 	while ((e = readdir(d))) {
 		const size_t n = strlen(e->d_name);
-		const bool own = n == strlen(p->stem) + 3 &&
-				 !strncmp(e->d_name, p->stem, n - 3);
 
-		/* without a header, what is generated includes the module itself */
-		if (n > 3 && !strcmp(e->d_name + n - 3, ".cc") && !(own && !p->header))
+		if (n > 3 && !strcmp(e->d_name + n - 3, ".cc"))
 			add_word(w, p->dir, "/", e->d_name);
 	}
 	closedir(d);
-	qsort(w->v + first, w->n - first, sizeof *w->v, by_text);
+	qsort(w->v, w->n, sizeof *w->v, by_text);
 	return PM_OK;
+}
+
+/* Is @path the module's own X.cc? */
+static bool is_own(const struct place *p, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	const size_t n = strlen(p->stem);
+
+	return !strncmp(name, p->stem, n) && !strcmp(name + n, ".cc");
 }
 
 /* The exit status of @argv, whose output goes to the file @log; -1: it cannot be run. */
@@ -234,8 +239,31 @@ static void first_error(const char *log, const char *name, struct pm_err *err)
 	free(found);
 }
 
-/* @dir/module.so becomes what the module and the glue make. */
-static enum pm_status compile(const struct place *p, const char *dir, struct pm_err *err)
+/* What is generated: the module as one text with all of its sources, or with its header alone (without
+ * one, its own source), to be linked with the other sources. */
+static enum pm_status write_module(const struct place *p, const char *dir, const struct words *sources,
+				   bool whole, struct pm_err *err)
+{
+	struct pm_buf text = { 0 };
+	enum pm_status st;
+
+	pm_buf_printf(&text, "#include \"glue.hh\"\n");
+	if (p->header)
+		pm_buf_printf(&text, "#include \"%s.h\"\n", p->stem);
+	for (size_t i = 0; i < sources->n; i++)
+		if (whole || (!p->header && is_own(p, sources->v[i])))
+			pm_buf_printf(&text, "#include \"%s\"\n", sources->v[i]);
+	pm_buf_printf(&text, "PUGMARK_MODULE(%s)\n", p->stem);
+	pm_buf_add(&text, "", 1);
+	st = write_file(dir, "module.cc", (const char *)text.p, err);
+	pm_buf_release(&text);
+	return st;
+}
+
+/* @dir/module.so becomes what @dir/module.cc and, unless it is whole, the other sources make. The
+ * exit status, as run(). */
+static int compile_once(const struct place *p, const char *dir, const struct words *sources, bool whole,
+			const char *log, struct pm_err *err)
 {
 	static const char *const flags[] = {
 		"-std=c++17", "-O2", "-shared", "-fPIC", "-w", "-fvisibility=hidden",
@@ -243,16 +271,8 @@ static enum pm_status compile(const struct place *p, const char *dir, struct pm_
 	};
 	const char *cxx = getenv("CXX");
 	struct words w = { 0 };
-	struct pm_buf text = { 0 }, log = { 0 };
-	enum pm_status st;
-	int status = 0;
+	int status = -1;
 
-	pm_buf_printf(&text, "#include \"glue.hh\"\n#include \"%s.%s\"\nPUGMARK_MODULE(%s)\n",
-		      p->stem, p->header ? "h" : "cc", p->stem);
-	pm_buf_add(&text, "", 1);
-	pm_buf_printf(&log, "%s/log", dir);
-	pm_buf_add(&log, "", 1);
-	st = write_file(dir, "module.cc", (const char *)text.p, err);
 	/* CXX may be several words */
 	add_word(&w, "/bin/sh", "", "");
 	add_word(&w, "-c", "", "");
@@ -264,22 +284,41 @@ static enum pm_status compile(const struct place *p, const char *dir, struct pm_
 	add_word(&w, "-I", p->dir, "");
 	add_word(&w, "-o", dir, "/module.so");
 	add_word(&w, dir, "/module.cc", "");
-	if (!st)
-		st = add_sources(&w, p, err);
+	for (size_t i = 0; i < sources->n && !whole; i++)
+		if (p->header || !is_own(p, sources->v[i]))
+			add_word(&w, sources->v[i], "", "");
 	pm_grow(w.v, w.n, w.cap);
 	w.v[w.n] = NULL;
-	if (!st)
-		status = run(w.v, (const char *)log.p, err);
-	if (!st && status == 127)
-		st = pm_fail_file(err, "ChampSim modules need a C++ compiler, and '%s' cannot be "
-				     "run (Debian: the package g++; CXX names another)",
-				     cxx && *cxx ? cxx : "c++");
-	else if (!st && status > 0)
-		first_error((const char *)log.p, p->stem, err);
+	if (!write_module(p, dir, sources, whole, err))
+		status = run(w.v, log, err);
 	free_words(&w);
-	pm_buf_release(&text);
+	return status;
+}
+
+/* All sources in one text take a third of the time. Those that do not go together are compiled one
+ * by one. */
+static enum pm_status compile(const struct place *p, const char *dir, struct pm_err *err)
+{
+	const char *cxx = getenv("CXX");
+	struct words sources = { 0 };
+	struct pm_buf log = { 0 };
+	int status = -1;
+
+	pm_buf_printf(&log, "%s/log", dir);
+	pm_buf_add(&log, "", 1);
+	if (!find_sources(&sources, p, err))
+		status = compile_once(p, dir, &sources, true, (const char *)log.p, err);
+	if (status > 0 && status != 127 && sources.n > 1)
+		status = compile_once(p, dir, &sources, false, (const char *)log.p, err);
+	if (status == 127)
+		pm_fail_file(err, "ChampSim modules need a C++ compiler, and '%s' cannot be run "
+			     "(Debian: the package g++; CXX names another)",
+			     cxx && *cxx ? cxx : "c++");
+	else if (status > 0)
+		first_error((const char *)log.p, p->stem, err);
+	free_words(&sources);
 	pm_buf_release(&log);
-	return st || status ? PM_ERR : PM_OK;
+	return status ? PM_ERR : PM_OK;
 }
 
 /* ---- loading --------------------------------------------------------------------------------- */
