@@ -144,8 +144,9 @@ enum pm_status pm_bp_module_parse(struct pm_conf *c, const struct pm_conf_item *
 {
 	*a = (struct pm_bp_args){ .n = 2 };
 	if (it->n > 1 || (it->n && it->field[0].val))
-		return pm_conf_fail(c, it, err, "expected %s, or %s=Y.cc with a branch target buffer",
-				    it->name, it->name);
+		return pm_conf_fail(c, it, err,
+				    "expected %s, or %s=Y.cc with a branch target buffer", it->name,
+				    it->name);
 	if (find(c, it->name, PM_CHAMPSIM_BRANCH, &a->v[0], err) ||
 	    (it->n && find(c, it->field[0].key, PM_CHAMPSIM_BTB, &a->v[1], err)))
 		return PM_ERR;

@@ -469,8 +469,8 @@ struct bpred_sink {
 	struct pm_br br[CHUNK];
 	uint8_t miss[CHUNK];
 	size_t nbr;
-	/* For those with pass(): instructions that are no branches, and how many of them come before
-	 * each branch. The last instruction waits: its branch comes behind it. */
+	/* For those with pass(): instructions that are no branches, and how many of them come
+	 * before each branch. The last instruction waits: its branch comes behind it. */
 	bool every, waits;
 	uint64_t waiting, other[CHUNK];
 	uint32_t before[CHUNK];

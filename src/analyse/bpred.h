@@ -26,12 +26,13 @@
  *                        prediction, correct or not, misses so far
  * History of gshare, tournament, local and perceptron: conditional branches only.
  *
- * ChampSim's rule for X.cc=Y.cc, for each instruction in order, branch or not (it does not know yet):
- * Y is asked for a target, and whether the branch is always taken; X is asked for a direction. Taken
- * is what either says, and what is not taken has target 0. A branch is mispredicted if its target is
- * another one (0 if it was not taken), or if it is conditional and its direction is. Then Y and X are
- * told. X.cc alone: the same, with no target and nothing always taken; only conditional branches
- * count, by their direction. A trace without instructions asks of branches only.
+ * ChampSim's rule for X.cc=Y.cc, for each instruction in order, branch or not (it does not know
+ * yet): Y is asked for a target, and whether the branch is always taken; X is asked for a
+ * direction. Taken is what either says, and what is not taken has target 0. A branch is
+ * mispredicted if its target is another one (0 if it was not taken), or if it is conditional and
+ * its direction is. Then Y and X are told. X.cc alone: the same, with no target and nothing always
+ * taken; only conditional branches count, by their direction. A trace without instructions asks of
+ * branches only.
  *
  * Micro-op traces count where they hold no branch events: a branch that reads the flags is a
  * conditional one. */
@@ -61,8 +62,8 @@ struct pm_bp_ops {
 	void (*run)(void *self, const struct pm_br *b, size_t n, uint8_t *miss);
 	uint64_t (*bits)(const void *self);	/* storage that hardware would need */
 	void (*destroy)(void *self);
-	/* Of modules; NULL for all others. pass: instructions between branches that are none. by_type:
-	 * further results. well: false, and @err says what went wrong. */
+	/* Of modules; NULL for all others. pass: instructions between branches that are none.
+	 * by_type: further results. well: false, and @err says what went wrong. */
 	void (*pass)(void *self, const uint64_t *pc, size_t n);
 	void (*by_type)(void *self, struct pm_result *r);
 	bool (*well)(void *self, struct pm_err *err);

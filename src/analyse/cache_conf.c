@@ -61,8 +61,8 @@ static bool is_module(const char *word)
 	return n > 3 && !strcmp(word + n - 3, ".cc");
 }
 
-/* A module of ChampSim, for this simulator alone: others ask their caches for things that modules do
- * not know. */
+/* A module of ChampSim, for this simulator alone: others ask their caches for things that modules
+ * do not know. */
 static enum pm_status module_field(struct pm_conf *c, const struct pm_conf_item *it,
 				   const char *name, bool prefetcher, struct pm_level_conf *l,
 				   struct pm_err *err)
@@ -244,7 +244,8 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 	    (l->line != 64 || l->sub || l->victim || l->incl != PM_NINE))
 		return pm_conf_fail(c, it, err, "a ChampSim module goes with lines of 64 bytes and "
 				    "nine only; no sub, victim");
-	if (l->prefetch >= PM_PF_IPSTRIDE && l->prefetch < PM_PF_MODULE && (l->line < 64 || l->line > 2048))
+	if (l->prefetch >= PM_PF_IPSTRIDE && l->prefetch < PM_PF_MODULE &&
+	    (l->line < 64 || l->line > 2048))
 		return pm_conf_fail(c, it, err,
 				    "prefetch=%s is for lines of 64 to 2048 bytes",
 				    pm_cache_prefetches[l->prefetch]);

@@ -63,8 +63,8 @@ static bool fits(const struct pm_cache *c)
 	if (c->family || cc->flush_insns || cc->flush_switch || cc->regions || cc->by_insn)
 		return false;
 	for (unsigned i = 0; i < cc->n; i++)
-		if (cc->level[i].incl != PM_NINE || cc->level[i].policy == PM_OPT || c->level[i].module ||
-		    (i >= firsts(c) && cc->level[i].side))
+		if (cc->level[i].incl != PM_NINE || cc->level[i].policy == PM_OPT ||
+		    c->level[i].module || (i >= firsts(c) && cc->level[i].side))
 			return false;
 	return true;
 }

@@ -192,7 +192,7 @@ uint64_t cache_module_enter(struct cache_level *l, uint64_t entry)
 		set[m->way] = entry;
 	} else {
 		old = enter(l, set, entry, ~0u, 0, &ignored);
-		m->way = find(set, l->ways, line);
+		m->way = l->ordered ? 0 : find(set, l->ways, line);
 	}
 	filled(l, line, m->way, old & LINE_VALID ? old : 0);
 	return old;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cache_module.h - a level of caches whose policy or prefetcher is a module of ChampSim: rule (10) of
- * cache_sim.h
+/* cache_module.h - a level of caches whose policy or prefetcher is a module of ChampSim: rule (10)
+ * of cache_sim.h
  *
- * The present access of the level is kept here: lookup() or prefetch() begins one, and what is filled
- * then, is filled for it. */
+ * The present access of the level is kept here: lookup() or prefetch() begins one, and what is
+ * filled then, is filled for it. */
 #ifndef PM_ANALYSE_CACHE_MODULE_H
 #define PM_ANALYSE_CACHE_MODULE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache_regions.c - which part of a program an address belongs to (setting regions of cache_sim.h) */
+/* cache_regions.c - which part of a program an address belongs to: setting regions */
 #include <string.h>
 
 #include "analyse/cache_state.h"

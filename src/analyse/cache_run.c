@@ -762,7 +762,8 @@ static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op
 	c->refs[op][cls]++;
 	reach = demand(c, l, op, key, e->size, cls);
 	if (c->conf.regions) {
-		enum cache_region r = op == PM_OP_FETCH ? REGION_CODE : pm_cache_region_of(c, e->addr);
+		enum cache_region r = op == PM_OP_FETCH ? REGION_CODE
+							: pm_cache_region_of(c, e->addr);
 
 		c->region_refs[r]++;
 		c->region_miss[r] += reach > 0;

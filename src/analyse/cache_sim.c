@@ -85,7 +85,8 @@ static void takes_turns(struct pm_cache *c)
 		bool first = lc->depth == cc->level[0].depth;
 
 		c->turns = c->turns && lc->incl == PM_NINE && lc->policy != PM_OPT &&
-			   !c->level[i].module && !cache_prefetcher_by_pc(lc->prefetch) && (first || !lc->side);
+			   !c->level[i].module && !cache_prefetcher_by_pc(lc->prefetch) &&
+			   (first || !lc->side);
 	}
 	c->plain = c->turns && c->level[0].plain &&
 		   (cc->n == 1 || cc->level[1].depth != cc->level[0].depth || c->level[1].plain);

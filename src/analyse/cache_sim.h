@@ -57,12 +57,12 @@
  *      would decide. Demand writes and write-backs are WRITE, what a write reads from below is RFO,
  *      other reads and fetches are LOAD; the prefetcher is told of LOAD and of PREFETCH from above.
  *      The first level of data passes whole addresses, the others the line's. Prefetches and
- *      write-backs have pc 0. Each access: the prefetcher is told, then the policy; a miss is filled
- *      (an empty way first; a policy that answers with the number of ways keeps the line out: it goes
- *      on at once if it is dirty); then come CACHE_MODULE_CYCLES cycles, then all that the prefetcher
- *      has asked for, in that order, wherever it is. What is there already is left alone and the
- *      policy not told. A prefetch for the next level only is that level's business alone. Of lru and
- *      fifo the way of a fill is 0: they keep a list.
+ *      write-backs have pc 0. Each access: the prefetcher is told, then the policy; a miss is
+ *      filled (an empty way first; a policy that answers with the number of ways keeps the line
+ *      out: it goes on at once if it is dirty); then come CACHE_MODULE_CYCLES cycles, then all that
+ *      the prefetcher has asked for, in that order, wherever it is. What is there already is left
+ *      alone, and the policy not told. A prefetch for the next level only is that level's business
+ *      alone. Of lru and fifo the way of a fill is 0: they keep a list.
  *
  * What it does not model: time (see timing), coherence between cores, physical addresses that the
  * trace does not hold (caches are indexed by the addresses in the trace; other address spaces are

@@ -98,12 +98,12 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 /* Where a module is: the folder, and the name of file and struct. */
-struct place {
+struct module_place {
 	char *dir, *stem;
 	bool header;			/* there is a STEM.h */
 };
 
-static bool is_there(const struct place *p, const char *name, const char *end)
+static bool is_there(const struct module_place *p, const char *name, const char *end)
 {
 	struct pm_buf path = { 0 };
 	bool there;
@@ -115,7 +115,7 @@ static bool is_there(const struct place *p, const char *name, const char *end)
 	return there;
 }
 
-static enum pm_status find_place(struct place *p, const char *path, struct pm_err *err)
+static enum pm_status find_place(struct module_place *p, const char *path, struct pm_err *err)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	const size_t n = strlen(name);
@@ -165,7 +165,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static enum pm_status find_sources(struct words *w, const struct place *p, struct pm_err *err)
+static enum pm_status find_sources(struct words *w, const struct module_place *p,
+				   struct pm_err *err)
 {
 	struct dirent *e;
 	DIR *d = opendir(p->dir);
@@ -184,7 +185,7 @@ static enum pm_status find_sources(struct words *w, const struct place *p, struc
 }
 
 /* Is @path the module's own X.cc? */
-static bool is_own(const struct place *p, const char *path)
+static bool is_own(const struct module_place *p, const char *path)
 {
 	const char *name = strrchr(path, '/') + 1;
 	const size_t n = strlen(p->stem);
@@ -239,10 +240,10 @@ static void first_error(const char *log, const char *name, struct pm_err *err)
 	free(found);
 }
 
-/* What is generated: the module as one text with all of its sources, or with its header alone (without
- * one, its own source), to be linked with the other sources. */
-static enum pm_status write_module(const struct place *p, const char *dir, const struct words *sources,
-				   bool whole, struct pm_err *err)
+/* What is generated: the module as one text with all of its sources, or with its header alone
+ * (without one, its own source), to be linked with the other sources. */
+static enum pm_status write_module(const struct module_place *p, const char *dir,
+				   const struct words *sources, bool whole, struct pm_err *err)
 {
 	struct pm_buf text = { 0 };
 	enum pm_status st;
@@ -262,8 +263,8 @@ static enum pm_status write_module(const struct place *p, const char *dir, const
 
 /* @dir/module.so becomes what @dir/module.cc and, unless it is whole, the other sources make. The
  * exit status, as run(). */
-static int compile_once(const struct place *p, const char *dir, const struct words *sources, bool whole,
-			const char *log, struct pm_err *err)
+static int compile_once(const struct module_place *p, const char *dir, const struct words *sources,
+			bool whole, const char *log, struct pm_err *err)
 {
 	static const char *const flags[] = {
 		"-std=c++17", "-O2", "-shared", "-fPIC", "-w", "-fvisibility=hidden",
@@ -297,7 +298,7 @@ static int compile_once(const struct place *p, const char *dir, const struct wor
 
 /* All sources in one text take a third of the time. Those that do not go together are compiled one
  * by one. */
-static enum pm_status compile(const struct place *p, const char *dir, struct pm_err *err)
+static enum pm_status compile(const struct module_place *p, const char *dir, struct pm_err *err)
 {
 	const char *cxx = getenv("CXX");
 	struct words sources = { 0 };
@@ -339,7 +340,7 @@ bool pm_champsim_any(void)
 	return nloaded;
 }
 
-static enum pm_status load(const struct place *p, const char *dir, struct pm_err *err)
+static enum pm_status load(const struct module_place *p, const char *dir, struct pm_err *err)
 {
 	const struct pm_champsim_module *m;
 	struct pm_buf path = { 0 }, name = { 0 };
@@ -364,7 +365,7 @@ static enum pm_status load(const struct place *p, const char *dir, struct pm_err
 	return PM_OK;
 }
 
-static enum pm_status compile_and_load(const struct place *p, struct pm_err *err)
+static enum pm_status compile_and_load(const struct module_place *p, struct pm_err *err)
 {
 	const char *tmp = getenv("TMPDIR");
 	struct pm_buf dir = { 0 };
@@ -391,7 +392,7 @@ static enum pm_status compile_and_load(const struct place *p, struct pm_err *err
 
 enum pm_status pm_champsim_load(const char *path, struct pm_err *err)
 {
-	struct place p = { 0 };
+	struct module_place p = { 0 };
 	enum pm_status st = find_place(&p, path, err);
 	struct pm_buf name = { 0 };
 

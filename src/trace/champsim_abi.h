@@ -66,7 +66,8 @@ struct pm_champsim_module {
 	/* branch target buffer */
 	uint64_t (*target)(void *self, uint64_t pc, unsigned type, bool *always);
 	void (*update)(void *self, uint64_t pc, uint64_t target, bool taken, unsigned type);
-	/* replacement: @lines are the set's. victim() may answer `ways`: the line shall not stay. */
+	/* replacement: @lines are the set's. victim() may answer `ways`: the line shall not
+	 * stay. */
 	uint64_t (*victim)(void *self, uint64_t insn, uint64_t set, const uint64_t *lines,
 			   uint64_t pc, uint64_t addr, unsigned type);
 	void (*looked_up)(void *self, uint64_t set, uint64_t way, uint64_t addr, uint64_t pc,
