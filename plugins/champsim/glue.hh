@@ -79,7 +79,8 @@ template <class M> struct object {
 	using home_type = std::conditional_t<of_core, O3_CPU, CACHE>;
 
 	std::unique_ptr<home_type> home;
-	M *module;				/* in room, which is zeroed: some modules count on it */
+	void *room;				/* zeroed: some modules count on that */
+	M *module;				/* in it; NULL: its constructor has thrown */
 	std::string why;
 	bool failed;
 	std::vector<champsim::cache_block> blocks;
@@ -118,8 +119,8 @@ template <class M> void begin(M &m)
 template <class M> void *create(const pm_champsim_level *l)
 {
 	auto *o = new object<M>{};
-	void *room = std::calloc(1, sizeof(M) + alignof(M));
 
+	o->room = std::calloc(1, sizeof(M) + alignof(M));
 	if constexpr (object<M>::of_core)
 		o->home = std::make_unique<O3_CPU>();
 	else
@@ -128,21 +129,26 @@ template <class M> void *create(const pm_champsim_level *l)
 		o->blocks.resize(l->ways);
 	guarded<M>(o, 0, [&](object<M> &self) {
 		std::size_t space = sizeof(M) + alignof(M);
+		void *at = self.room;
 
-		if (!room)
+		if (!at)
 			throw std::bad_alloc();
-		room = std::align(alignof(M), sizeof(M), room, space);
-		self.module = new (room) M{ self.home.get() };
+		at = std::align(alignof(M), sizeof(M), at, space);
+		self.module = new (at) M{ self.home.get() };
 		begin(*self.module);
 		return 0;
 	});
 	return o;
 }
 
-/* The module stays where it is, and its destructor does not run: what it has dies with the process. */
 template <class M> void destroy(void *self)
 {
-	delete static_cast<object<M> *>(self);
+	auto *o = static_cast<object<M> *>(self);
+
+	if (o->module)
+		o->module->~M();
+	std::free(o->room);
+	delete o;
 }
 
 template <class M> void finish(void *self)

@@ -31,35 +31,32 @@ $ pugmark sim -q --champsim-module $TESTS/analyse/champsim/taken/taken.cc --cham
 # to standard error.
 $ pugmark sim -q --champsim-module $TESTS/analyse/champsim/odd/odd.cc --cache 'l1d=1k,2way,odd.cc;l2=16k,8way' --csv csv $TESTS/data/real.pug >/dev/null; awk -F, '/l1d.(evictions|misses),/ { print $1, $2 }' csv; pugmark dump $TESTS/data/real.pug | awk 'function hex(s,   i, v) { v = 0; for (i = 3; i <= length(s); i++) v = v * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return v } function look(l,   s) { s = l % 8; if (l in there) return; bad++; if (n[s] < 2) { n[s]++; there[l] = 1 } } /^[0-9]+ (read|write|modify)/ { a = hex($3); for (k = ($2 == "modify"); k >= 0; k--) for (l = int(a / 64); l <= int((a + $4 - 1) / 64); l++) look(l) } END { print "twin", bad }'
 > cache.l1d.misses 68925
-> twin 
+> twin 68925
 ! cpu0_L1D has ended
-! sh: 1: pugmark: Permission denied
 # Never in a family, never split.
 $ pugmark sim -q -j 4 --champsim-module $TESTS/analyse/champsim/own_lru/own_lru.cc --cache 'l1d=4k,4way,own_lru.cc' --cache 'l1d=4k,4way,own_lru.cc;l2=16k,4way' --cache 'l1d=4k,4way' --csv csv $TESTS/data/real.pug >/dev/null; awk -F, '/l1d.misses/ { print $2 }' csv | uniq -c | awk '{ print $1 }'
-> 1
-! sh: 1: pugmark: Permission denied
+> 3
 # Each error is one line, and nothing is left behind.
 $ for m in throws/none.cc throws/throws.h legacy/legacy.cc; do pugmark sim --champsim-module $TESTS/analyse/champsim/$m --bpred gshare $TESTS/data/real.pug 2>&1 | sed "s,$TESTS/,,"; done; mkdir x tmp; echo 'int x = y;' >x/x.cc; TMPDIR=$PWD/tmp pugmark sim --champsim-module x/x.cc --bpred gshare $TESTS/data/real.pug 2>&1 | sed 's/compile: .*error: .*/compile: .../'; CXX=no-such-compiler TMPDIR=$PWD/tmp pugmark sim --champsim-module x/x.cc --bpred gshare $TESTS/data/real.pug; echo $?; ls tmp
-> sh: 1: pugmark: Permission denied
-> sh: 1: pugmark: Permission denied
-> sh: 1: pugmark: Permission denied
-> sh: 1: pugmark: Permission denied
-> 127
-! sh: 1: pugmark: Permission denied
-$ mkdir tmp; TMPDIR=$PWD/tmp pugmark sim -q --champsim-module $TESTS/analyse/champsim/throws/throws.cc --cache l1d=1k,2way,throws.cc $TESTS/data/real.pug; echo $?; ls tmp
-> 127
-! mkdir: cannot create directory 'tmp': File exists
-! sh: 1: pugmark: Permission denied
+> pugmark: cannot read the ChampSim module 'analyse/champsim/throws/none.cc': No such file or directory
+> pugmark: 'analyse/champsim/throws/throws.h' is no ChampSim module: expected X.cc, with a struct X in it
+> pugmark: 'analyse/champsim/legacy/legacy.cc' is a ChampSim module of the old kind (__legacy__); those that derive from champsim::modules can be used
+> pugmark: the ChampSim module 'x.cc' does not compile: ...
+> 1
+! pugmark: ChampSim modules need a C++ compiler, and 'no-such-compiler' cannot be run (Debian: the package g++; CXX names another)
+$ mkdir -p tmp; TMPDIR=$PWD/tmp pugmark sim -q --champsim-module $TESTS/analyse/champsim/throws/throws.cc --cache l1d=1k,2way,throws.cc $TESTS/data/real.pug; echo $?; ls tmp
+> 1
+! pugmark: l1d: the ChampSim module 'throws' failed: find_victim() answers way -1 of 2
 $ T=$TESTS/analyse/champsim; for c in 'taken cache l1d=1k,2way,taken.cc' 'own_lru cache l1d=1k,2way,lru,own_lru.cc' 'own_lru cache l1d=1k,2way,32,own_lru.cc' 'taken bpred taken.cc=taken.cc'; do set -- $c; pugmark sim -q --champsim-module $T/$1/$1.cc --$2 $3 $TESTS/data/real.pug; done
-! sh: 1: pugmark: Permission denied
-! sh: 1: pugmark: Permission denied
-! sh: 1: pugmark: Permission denied
-! sh: 1: pugmark: Permission denied
-? 127
+! pugmark: cache: l1d: the ChampSim module 'taken.cc' is no replacement policy
+! pugmark: cache: l1d: 'lru' and 'own_lru.cc': one of them
+! pugmark: cache: l1d: a ChampSim module goes with lines of 64 bytes and nine only; no sub, victim
+! pugmark: bpred: the ChampSim module 'taken.cc' is no branch target buffer
+? 2
 $ for c in 'cache l1d=1k,2way,none.cc' 'tlb dtlb=64,4way,own_lru.cc' 'bpred own_lru.cc' 'bpred taken.cc=a,b' 'sim core:bpred=taken.cc'; do set -- $c; pugmark sim -q --$1 $2 $TESTS/data/real.pug; done
-! sh: 1: pugmark: Permission denied
-! sh: 1: pugmark: Permission denied
-! sh: 1: pugmark: Permission denied
-! sh: 1: pugmark: Permission denied
-! sh: 1: pugmark: Permission denied
-? 127
+! pugmark: cache: l1d: there is no ChampSim module 'none.cc'; --champsim-module says where it is
+! pugmark: tlb: dtlb: 'own_lru.cc': ChampSim modules are for `cache` and `bpred`
+! pugmark: bpred: there is no ChampSim module 'own_lru.cc'; --champsim-module says where it is
+! pugmark: bpred: taken.cc: expected taken.cc, or taken.cc=Y.cc with a branch target buffer
+! pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
+? 2
