@@ -439,6 +439,13 @@ size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by,
 
 /* ---- the sink ------------------------------------------------------------------------------- */
 
+static bool is_module(const char *name)
+{
+	const size_t n = strlen(name);
+
+	return n > 3 && !strcmp(name + n - 3, ".cc");
+}
+
 #define PREDICTORS 16
 #define CHUNK 4096
 
@@ -462,6 +469,12 @@ struct bpred_sink {
 	struct pm_br br[CHUNK];
 	uint8_t miss[CHUNK];
 	size_t nbr;
+	/* For those with pass(): instructions that are no branches, and how many of them come
+	 * before each branch. The last instruction waits: its branch comes behind it. */
+	bool every, waits;
+	uint64_t waiting, other[CHUNK];
+	uint32_t before[CHUNK];
+	size_t nother;
 	char *debug_path;
 	FILE *debug;
 	struct pm_names names;
@@ -487,7 +500,8 @@ static void destroy(void *self)
 static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct pm_conf_item *it,
 			  const char *name, struct pm_err *err)
 {
-	const struct pm_bp_ops *ops = pm_bp_find(name);
+	const bool module = is_module(name);
+	const struct pm_bp_ops *ops = module ? &pm_bp_module : pm_bp_find(name);
 	struct bpred_predictor *p = s->p + s->n;
 	unsigned max = 0;
 	char all[200];
@@ -504,7 +518,10 @@ static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct 
 	while (ops->args[max])
 		max++;
 	*p = (struct bpred_predictor){ .ops = ops };
-	for (size_t i = 0; i < it->n; i++) {
+	if (module && pm_bp_module_parse(c, it, &p->ops, &p->args, err))
+		return PM_ERR;
+	ops = p->ops;
+	for (size_t i = 0; i < it->n && !module; i++) {
 		if (i >= max)
 			return pm_conf_fail(c, it, err, "'%s' is one number too many; it takes %u",
 					    it->field[i].key, max);
@@ -527,6 +544,7 @@ static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct 
 		if (s->p[i].ops == ops && !memcmp(s->p[i].args.v, p->args.v, sizeof p->args.v))
 			return pm_conf_fail(c, it, err, "the same predictor twice");
 	p->self = ops->create(&p->args);
+	s->every |= ops->pass != NULL;
 	s->n++;
 	return PM_OK;
 }
@@ -647,6 +665,19 @@ static void debug_line(struct bpred_sink *s, const struct bpred_predictor *p, co
 		p->misses + (guess != taken));
 }
 
+/* One that wants to see all instructions sees them in order. */
+static void run_among_others(struct bpred_sink *s, struct bpred_predictor *p)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < s->nbr; i++) {
+		p->ops->pass(p->self, s->other + at, s->before[i] - at);
+		at = s->before[i];
+		p->ops->run(p->self, s->br + i, 1, s->miss + i);
+	}
+	p->ops->pass(p->self, s->other + at, s->nother - at);
+}
+
 static void run_chunk(struct bpred_sink *s)
 {
 	const size_t n = s->nbr;
@@ -668,6 +699,8 @@ static void run_chunk(struct bpred_sink *s)
 				p->ops->run(p->self, s->br + i, 1, s->miss + i);
 				p->misses += s->miss[i];
 			}
+		} else if (p->ops->pass) {
+			run_among_others(s, p);
 		} else {
 			p->ops->run(p->self, s->br, n, s->miss);
 		}
@@ -680,13 +713,25 @@ static void run_chunk(struct bpred_sink *s)
 		}
 	}
 	s->done += n;
-	s->nbr = 0;
+	s->nbr = s->nother = 0;
 }
 
 static void push(struct bpred_sink *s, struct pm_br b)
 {
+	s->before[s->nbr] = s->nother;
 	s->br[s->nbr++] = b;
 	if (s->nbr == CHUNK)
+		run_chunk(s);
+}
+
+/* The instruction that waited is no branch. */
+static void push_other(struct bpred_sink *s)
+{
+	if (!s->waits)
+		return;
+	s->waits = false;
+	s->other[s->nother++] = s->waiting;
+	if (s->nother == CHUNK)
 		run_chunk(s);
 }
 
@@ -694,9 +739,17 @@ static void take(struct bpred_sink *s, const struct pm_batch *b)
 {
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
 		if (e->kind == PM_EV_BRANCH) {
+			if (s->waits && s->waiting != e->addr)
+				push_other(s);
+			s->waits = false;
 			push(s, (struct pm_br){ e->addr, e->value, e->flags, e->size });
 		} else if (e->kind == PM_EV_INSN) {
 			s->insns++;
+			if (s->every) {
+				push_other(s);
+				s->waits = true;
+				s->waiting = e->addr;
+			}
 		} else if (e->kind == PM_EV_UOP && e->id < b->nuop) {
 			s->uop_macros +=
 				b->uop[e->id].index == 1; /* its branch comes as an event */
@@ -709,6 +762,9 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 
 	pm_names_learn(&s->names, b->code);
 	take(s, b);
+	for (unsigned k = 0; k < s->n && s->every; k++)
+		if (s->p[k].ops->well && !s->p[k].ops->well(s->p[k].self, err))
+			return PM_ERR;
 	return PM_OK;
 }
 
@@ -738,6 +794,7 @@ void pm_bpred_meter(const void *self, struct pm_calls_meter *m)
 						       .args = s->p[t->n].args };
 		t->p[t->n].self = t->p[t->n].ops->create(&t->p[t->n].args);
 	}
+	t->every = s->every;
 	*m = (struct pm_calls_meter){ s->n + 1, t, charge };
 }
 
@@ -757,10 +814,14 @@ void pm_bpred_costs(void *self, struct pm_costs *to)
 		to->v[br][row] = s->v[i].executed;
 	}
 	for (unsigned k = 0; k < s->n; k++) {
-		char name[24];
+		char name[80];
 		int col;
 
-		snprintf(name, sizeof name, "%sm", s->p[k].ops->name);
+		if (s->p[k].ops->pass)
+			pm_bp_module_name(&s->p[k].args, name, sizeof name - 1);
+		else
+			snprintf(name, sizeof name, "%s", s->p[k].ops->name);
+		strcat(name, "m");
 		col = pm_costs_column(to, name, "branches that this predictor got wrong", true);
 		for (size_t i = 0; col >= 0 && i < s->nv; i++) {
 			size_t row = pm_costs_row(to, s->v[i].pc);
@@ -788,8 +849,11 @@ static void predictor_result(struct bpred_sink *s, unsigned k, struct pm_branch_
 	    (p->args.v[2] != p->args.v[0] || p->args.v[3] != p->args.v[0]))
 		snprintf(name + strlen(name), sizeof name - strlen(name),
 			 "-%" PRIu64 "-%" PRIu64, p->args.v[2], p->args.v[3]);
+	if (p->ops->pass)
+		pm_bp_module_name(&p->args, name, sizeof name);
 	pm_result_begin(r, name);
-	pm_result_u64(r, "bits", p->ops->bits(p->self), "bits");
+	if (p->ops->bits)
+		pm_result_u64(r, "bits", p->ops->bits(p->self), "bits");
 	pm_result_u64(r, "branches", p->branches, "branches");
 	pm_result_u64(r, "mispredictions", p->misses, "branches");
 	pm_result_f64(r, "accuracy", p->branches ? 1 - (double)p->misses / p->branches : 0,
@@ -802,6 +866,8 @@ static void predictor_result(struct bpred_sink *s, unsigned k, struct pm_branch_
 		      "branches");
 	pm_result_u64(r, "unique_90_percent_missed", pm_branch_concentration(v, n, 1, 0.9),
 		      "branches");
+	if (p->ops->by_type)
+		p->ops->by_type(p->self, r);
 	qsort(v, n, sizeof *v, falling_miss);
 	pm_result_begin_list(r, "worst");
 	for (size_t i = 0; i < n && i < s->top && v[i].miss; i++) {
@@ -826,7 +892,11 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	struct bpred_sink *s = self;
 	struct pm_branch_stat *v;
 
+	push_other(s);
 	run_chunk(s);
+	for (unsigned k = 0; k < s->n && s->every; k++)
+		if (s->p[k].ops->well && !s->p[k].ops->well(s->p[k].self, err))
+			return PM_ERR;
 	if (s->debug && (fflush(s->debug) || ferror(s->debug)))
 		return pm_fail_errno(err, "bpred: debug=%s", s->debug_path);
 	if (!r)

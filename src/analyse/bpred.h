@@ -18,11 +18,21 @@
  *                        targets
  *   ras=E                E (16) return addresses, circular: wrong targets of returns
  *   ittage               indirect jumps and calls: wrong targets
+ *   X.cc, X.cc=Y.cc      a branch predictor of ChampSim (trace/champsim.h), perhaps with its branch
+ *                        target buffer Y: see below
  *   top=N                branches listed by name (20)
  *   debug=FILE           a line per conditional branch of bimodal, gshare, tournament (with K <=
  *                        16): tables before the update, history oldest first, pc, outcome,
  *                        prediction, correct or not, misses so far
  * History of gshare, tournament, local and perceptron: conditional branches only.
+ *
+ * ChampSim's rule for X.cc=Y.cc, for each instruction in order, branch or not (it does not know
+ * yet): Y is asked for a target, and whether the branch is always taken; X is asked for a
+ * direction. Taken is what either says, and what is not taken has target 0. A branch is
+ * mispredicted if its target is another one (0 if it was not taken), or if it is conditional and
+ * its direction is. Then Y and X are told. X.cc alone: the same, with no target and nothing always
+ * taken; only conditional branches count, by their direction. A trace without instructions asks of
+ * branches only.
  *
  * Micro-op traces count where they hold no branch events: a branch that reads the flags is a
  * conditional one. */
@@ -52,6 +62,11 @@ struct pm_bp_ops {
 	void (*run)(void *self, const struct pm_br *b, size_t n, uint8_t *miss);
 	uint64_t (*bits)(const void *self);	/* storage that hardware would need */
 	void (*destroy)(void *self);
+	/* Of modules; NULL for all others. pass: instructions between branches that are none.
+	 * by_type: further results. well: false, and @err says what went wrong. */
+	void (*pass)(void *self, const uint64_t *pc, size_t n);
+	void (*by_type)(void *self, struct pm_result *r);
+	bool (*well)(void *self, struct pm_err *err);
 };
 extern const struct pm_bp_ops *const pm_bp_all[];	/* NULL-terminated */
 const struct pm_bp_ops *pm_bp_find(const char *name);
@@ -60,6 +75,17 @@ void pm_bp_defaults(const struct pm_bp_ops *ops, struct pm_bp_args *a);
 
 extern const struct pm_bp_ops pm_bp_tage, pm_bp_tagescl, pm_bp_ittage;	/* bp_tage.c */
 extern const struct pm_bp_ops pm_bp_btb, pm_bp_ras;			/* bp_target.c */
+
+/* bp_module.c: predictors of ChampSim, with a branch target buffer and without. Their arguments are
+ * the addresses of modules. They have no bits() and are in no list. */
+extern const struct pm_bp_ops pm_bp_module, pm_bp_module_btb;
+struct pm_conf;
+struct pm_conf_item;
+/* "X.cc" or "X.cc=Y.cc" in the configuration @c. */
+enum pm_status pm_bp_module_parse(struct pm_conf *c, const struct pm_conf_item *it,
+				  const struct pm_bp_ops **ops, struct pm_bp_args *a,
+				  struct pm_err *err);
+void pm_bp_module_name(const struct pm_bp_args *a, char *to, size_t size);
 
 /* ---- per branch ----------------------------------------------------------------------------- */
 struct pm_branch_stat { uint64_t pc, executed, taken, miss; };

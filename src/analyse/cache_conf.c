@@ -8,6 +8,7 @@
 #include "analyse/cache_sim.h"
 #include "analyse/conf.h"
 #include "base/number.h"
+#include "trace/champsim.h"
 
 const char *const pm_cache_policies[] = {
 	"lru", "fifo", "random", "plru", "srrip", "drrip", "opt", NULL
@@ -53,6 +54,40 @@ static bool level_name(struct pm_level_conf *l, const char *name, bool tlb)
 	return !name[2] || ((name[2] == 'i' || name[2] == 'd') && !name[3]);
 }
 
+static bool is_module(const char *word)
+{
+	const size_t n = strlen(word);
+
+	return n > 3 && !strcmp(word + n - 3, ".cc");
+}
+
+/* A module of ChampSim, for this simulator alone: others ask their caches for things that modules
+ * do not know. */
+static enum pm_status module_field(struct pm_conf *c, const struct pm_conf_item *it,
+				   const char *name, bool prefetcher, struct pm_level_conf *l,
+				   struct pm_err *err)
+{
+	const struct pm_champsim_module *m = pm_champsim_find(name);
+
+	if (strcmp(c->what, "cache"))
+		return pm_conf_fail(c, it, err, "'%.100s': ChampSim modules are for `cache` and "
+				    "`bpred`", name);
+	if (!m)
+		return pm_conf_fail(c, it, err, "there is no ChampSim module '%.100s'; "
+				    "--champsim-module says where it is", name);
+	if (m->kind != (prefetcher ? PM_CHAMPSIM_PREFETCHER : PM_CHAMPSIM_REPLACEMENT))
+		return pm_conf_fail(c, it, err, "the ChampSim module '%.100s' is no %s", name,
+				    prefetcher ? "prefetcher" : "replacement policy");
+	if (prefetcher) {
+		l->prefetch = PM_PF_MODULE;
+		l->prefetch_module = m;
+	} else {
+		l->policy = PM_MODULE;
+		l->policy_module = m;
+	}
+	return PM_OK;
+}
+
 static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *it,
 				 const struct pm_conf_field *f, struct pm_level_conf *l, bool tlb,
 				 unsigned *numbers, struct pm_err *err)
@@ -74,6 +109,8 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 
 		if (!strcmp(f->key, "seed"))
 			return pm_conf_u64(c, it, f->val, "seed", 1, UINT64_MAX, &l->seed, err);
+		if (!tlb && !strcmp(f->key, "prefetch") && is_module(f->val))
+			return module_field(c, it, f->val, true, l, err);
 		if (!tlb && !strcmp(f->key, "prefetch")) {
 			w = pm_conf_word(f->val, pm_cache_prefetches);
 			if (w < 0)
@@ -93,6 +130,8 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 			}
 		goto unknown;
 	}
+	if (is_module(f->key))
+		return module_field(c, it, f->key, false, l, err);
 	v = strtoull(f->key, &end, 10);
 	if (end != f->key && !strcmp(end, "way")) {
 		if (!v || v > 65536)
@@ -161,7 +200,7 @@ static const char *about_what(const struct pm_conf_field *f)
 		return "writes";
 	if (!strcmp(f->key, "wa") || !strcmp(f->key, "nwa"))
 		return "allocation";
-	return pm_conf_word(f->key, pm_cache_policies) >= 0 ? "policy"
+	return pm_conf_word(f->key, pm_cache_policies) >= 0 || is_module(f->key) ? "policy"
 	       : pm_conf_word(f->key, pm_cache_incls) >= 0  ? "inclusion"
 							    : NULL;
 }
@@ -201,10 +240,18 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 	if (l->degree && !l->prefetch)
 		return pm_conf_fail(c, it, err,
 				    "degree=%u goes with prefetch=... only", l->degree);
-	if (l->prefetch >= PM_PF_IPSTRIDE && (l->line < 64 || l->line > 2048))
+	if ((l->policy_module || l->prefetch_module) &&
+	    (l->line != 64 || l->sub || l->victim || l->incl != PM_NINE))
+		return pm_conf_fail(c, it, err, "a ChampSim module goes with lines of 64 bytes and "
+				    "nine only; no sub, victim");
+	if (l->prefetch >= PM_PF_IPSTRIDE && l->prefetch < PM_PF_MODULE &&
+	    (l->line < 64 || l->line > 2048))
 		return pm_conf_fail(c, it, err,
 				    "prefetch=%s is for lines of 64 to 2048 bytes",
 				    pm_cache_prefetches[l->prefetch]);
+	if (l->degree && l->prefetch == PM_PF_MODULE)
+		return pm_conf_fail(c, it, err, "degree=%u: %s.cc decides that itself", l->degree,
+				    l->prefetch_module->name);
 	if (!l->degree)
 		l->degree = l->prefetch >= PM_PF_IPSTRIDE ? 4 : 1;
 	if (l->seed && l->policy != PM_RANDOM)
@@ -465,11 +512,21 @@ const char *pm_cache_default(bool tlb)
 		   : "l1i=32k,8way,64;l1d=32k,8way,64;l2=1m,16way,64";
 }
 
+const char *pm_cache_policy_name(const struct pm_level_conf *l, char *to)
+{
+	if (l->policy != PM_MODULE)
+		return pm_cache_policies[l->policy];
+	snprintf(to, 64, "%s.cc", l->policy_module->name);
+	return to;
+}
+
 static void put_level(const struct pm_level_conf *l, bool tlb, struct pm_buf *to)
 {
+	char name[64];
+
 	pm_buf_printf(to, "%s=%llu,%uway,%u,%s", l->name,
 		      (unsigned long long)(tlb ? l->size / l->line : l->size), l->ways, l->line,
-		      pm_cache_policies[l->policy]);
+		      pm_cache_policy_name(l, name));
 	if (l->policy == PM_RANDOM)
 		pm_buf_printf(to, ",seed=%llu", (unsigned long long)l->seed);
 	if (!tlb)
@@ -481,7 +538,9 @@ static void put_level(const struct pm_level_conf *l, bool tlb, struct pm_buf *to
 		pm_buf_printf(to, ",victim=%u", l->victim);
 	if (l->wbuf)
 		pm_buf_printf(to, ",wbuf=%u", l->wbuf);
-	if (l->prefetch)
+	if (l->prefetch == PM_PF_MODULE)
+		pm_buf_printf(to, ",prefetch=%s.cc", l->prefetch_module->name);
+	else if (l->prefetch)
 		pm_buf_printf(to, ",prefetch=%s,degree=%u", pm_cache_prefetches[l->prefetch],
 			      l->degree);
 	pm_buf_printf(to, "%s%s%s", l->three_c ? ",3c" : "", l->nofetch ? ",nofetch" : "",

@@ -64,7 +64,7 @@ static bool fits(const struct pm_cache *c)
 		return false;
 	for (unsigned i = 0; i < cc->n; i++)
 		if (cc->level[i].incl != PM_NINE || cc->level[i].policy == PM_OPT ||
-		    (i >= firsts(c) && cc->level[i].side))
+		    c->level[i].module || (i >= firsts(c) && cc->level[i].side))
 			return false;
 	return true;
 }

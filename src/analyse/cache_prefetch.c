@@ -384,6 +384,7 @@ unsigned cache_prefetcher_ask(struct cache_prefetcher *p, uint64_t pc, uint64_t 
 	p->news += news;
 	switch (p->kind) {
 	case PM_PF_NONE:
+	case PM_PF_MODULE:
 		break;
 	case PM_PF_NEXT:
 		return news ? next(p, addr, to) : 0;

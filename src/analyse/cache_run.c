@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/cache_module.h"
 #include "analyse/cache_prefetch.h"
 #include "analyse/cache_set.h"
 #include "analyse/cache_shadow.h"
 #include "analyse/cache_state.h"
 
 #define PAGE_SHIFT 12		/* prefetches stay within 4 KiB (6) */
-#define BRK_X86_64	12		/* the number of the system call */
 
 static void request(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
 		    enum pm_cache_op op, unsigned cls);
@@ -237,8 +237,15 @@ static void fill(struct pm_cache *c, struct cache_level *l, uint64_t entry, uint
 		 uint32_t dirty)
 {
 	uint32_t old_dirty = ~0u;
-	uint64_t old = enter(l, set_of(l, entry), entry, valid, dirty, &old_dirty);
+	uint64_t old;
 
+	if (l->module && !cache_module_stays(c, l, entry)) {
+		l->st.pf_unused += (entry & LINE_FRESH) != 0;
+		out(c, l, entry & ~(uint64_t)LINE_FLAGS, entry & LINE_DIRTY, ~0u);
+		return;
+	}
+	old = l->module ? cache_module_enter(l, entry)
+			: enter(l, set_of(l, entry), entry, valid, dirty, &old_dirty);
 	if (old & LINE_VALID)
 		leave(c, l, old, old_dirty);
 }
@@ -271,22 +278,52 @@ static struct pm_cache_insn *row_of(struct pm_cache *c)
 
 /* ---- prefetch (6) --------------------------------------------------------------------------- */
 
-static void prefetch(struct pm_cache *c, struct cache_level *l, uint64_t from, uint64_t addr)
+static bool is_there(const struct cache_level *l, uint64_t line)
 {
-	uint64_t line = addr & l->line_mask;
+	return find(set_of(l, line), l->ways, line) < l->ways ||
+	       find(l->victim, l->nvictim, line) < l->nvictim;
+}
+
+static void bring(struct pm_cache *c, struct cache_level *l, uint64_t line)
+{
 	bool dirty;
 
-	if (line == (from & l->line_mask) || (addr ^ from) >> PAGE_SHIFT)
-		return;
-	if (find(set_of(l, line), l->ways, line) < l->ways ||
-	    find(l->victim, l->nvictim, line) < l->nvictim)
-		return;
 	l->st.pf_issued++;
 	cache_prefetcher_brought(l->prefetcher, line);
 	if (c->conf.by_insn)
 		row_of(c)->prefetched[l->index]++;
 	dirty = fetch(c, l, line, l->conf->line, PM_OP_PREFETCH, 0);
 	fill(c, l, line | LINE_VALID | LINE_FRESH | (dirty ? LINE_DIRTY : 0), ~0u, 0);
+}
+
+static void prefetch(struct pm_cache *c, struct cache_level *l, uint64_t from, uint64_t addr)
+{
+	uint64_t line = addr & l->line_mask;
+
+	if (line == (from & l->line_mask) || (addr ^ from) >> PAGE_SHIFT || is_there(l, line))
+		return;
+	bring(c, l, line);
+}
+
+/* (10) What the module asked for since the access began. */
+static void module_prefetches(struct pm_cache *c, struct cache_level *l)
+{
+	struct pm_champsim_request v[PM_CHAMPSIM_QUEUE];
+	const unsigned n = c->warming ? 0 : cache_module_wants(l, v);
+
+	for (unsigned i = 0; i < n; i++) {
+		const uint64_t line = v[i].addr & l->line_mask;
+
+		if (is_there(l, line))
+			continue;
+		cache_module_prefetch(c, l, line, v[i].metadata);
+		if (v[i].fill)
+			bring(c, l, line);
+		else if (l->next)
+			request(c, l->next, line, l->conf->line, PM_OP_PREFETCH, 0);
+		else
+			memory(c, PM_OP_PREFETCH, line, l->conf->line);
+	}
 }
 
 /* A demand access of this level happened; @news: it missed or used a prefetched line first. */
@@ -463,8 +500,8 @@ static void miss(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint3
 		send(c, l, addr, size, op, cls);
 }
 
-bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
-			enum pm_cache_op op, unsigned cls)
+static inline bool look_up(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+			   enum pm_cache_op op, unsigned cls)
 {
 	uint64_t line = addr & l->line_mask, *set = set_of(l, line);
 	uint32_t want;
@@ -479,6 +516,8 @@ bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uin
 	if (l->shadow && op != PM_OP_PREFETCH)
 		kind = shadow_look(l->shadow, line, l->conf->wa || op < PM_OP_WRITE);
 	w = find(set, l->ways, line);
+	if (l->module)
+		cache_module_lookup(c, l, addr, op, w);
 	if (w == l->ways) {
 		count_miss(c, l, op, cls, kind);
 		miss(c, l, addr, size, op, cls);
@@ -500,6 +539,16 @@ bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uin
 	else if (op <= PM_OP_WRITE && l->every)
 		trigger(c, l, addr, op, false);
 	return true;
+}
+
+bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
+		   enum pm_cache_op op, unsigned cls)
+{
+	const bool hits = look_up(c, l, addr, size, op, cls);
+
+	if (l->module)
+		module_prefetches(c, l);
+	return hits;
 }
 
 static void request(struct pm_cache *c, struct cache_level *l, uint64_t addr, uint32_t size,
@@ -694,51 +743,11 @@ void pm_cache_copy_place(struct pm_cache *to, const struct pm_cache *from)
 	}
 }
 
-static enum cache_region region_of(const struct pm_cache *c, uint64_t addr)
-{
-	for (size_t i = c->nrange; i-- > 0; )	/* newest first: it covers what it overlaps */
-		if (addr - c->range[i].lo < c->range[i].hi - c->range[i].lo)
-			return c->range[i].region;
-	return REGION_OTHER;
-}
-
-static void map_region(struct pm_cache *c, const struct pm_event *e, const struct pm_batch *b)
-{
-	const char *name = b && e->id < b->nrare ? b->rare[e->id].name : NULL;
-	enum cache_region r = !name || !*name || !strcmp(name, "[heap]") ? REGION_HEAP
-		: !strcmp(name, "[stack]") ? REGION_STACK : REGION_GLOBAL;
-
-	if (e->kind == PM_EV_MUNMAP)
-		r = REGION_OTHER;
-	/* what nobody names right behind a file's data is its zeroed data */
-	else if (r == REGION_HEAP && !(name && *name) && c->nrange &&
-		 c->range[c->nrange - 1].hi == e->addr &&
-		 c->range[c->nrange - 1].region == REGION_GLOBAL)
-		r = REGION_GLOBAL;
-	pm_grow(c->range, c->nrange, c->cap_range);
-	c->range[c->nrange++] = (struct cache_range){ e->addr, e->addr + e->value, r };
-}
-
-/* brk() tells its end of the heap each time; the first answer is the beginning. */
-static void brk_region(struct pm_cache *c, const struct pm_event *e)
-{
-	if (e->kind == PM_EV_SYSCALL) {
-		c->in_brk = e->value == BRK_X86_64;
-		return;
-	}
-	if (c->in_brk && !c->brk) {
-		c->brk = e->value;
-	} else if (c->in_brk && e->value > c->brk) {
-		pm_grow(c->range, c->nrange, c->cap_range);
-		c->range[c->nrange++] = (struct cache_range){ c->brk, e->value, REGION_HEAP };
-	}
-	c->in_brk = false;
-}
-
 static unsigned demand(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, uint64_t key,
 		       uint32_t size, unsigned cls)
 {
 	c->reach = 0;
+	c->storing = op == PM_OP_WRITE;
 	if (c->conf.tlb && op == PM_OP_WRITE)
 		op = PM_OP_READ;
 	request(c, l, key, size ? size : 1, op, cls);
@@ -753,7 +762,8 @@ static void slow_ref(struct pm_cache *c, struct cache_level *l, enum pm_cache_op
 	c->refs[op][cls]++;
 	reach = demand(c, l, op, key, e->size, cls);
 	if (c->conf.regions) {
-		enum cache_region r = op == PM_OP_FETCH ? REGION_CODE : region_of(c, e->addr);
+		enum cache_region r = op == PM_OP_FETCH ? REGION_CODE
+							: pm_cache_region_of(c, e->addr);
 
 		c->region_refs[r]++;
 		c->region_miss[r] += reach > 0;
@@ -814,20 +824,9 @@ static void rare_event(struct pm_cache *c, const struct pm_event *e, const struc
 		if (c->conf.flush_switch)
 			flush_all(c);
 		break;
-	case PM_EV_EXEC:
-		c->brk = 0;
-		break;
-	case PM_EV_SYSCALL:
-	case PM_EV_SYSRET:
-		if (c->conf.regions)
-			brk_region(c, e);
-		break;
-	case PM_EV_MMAP:
-	case PM_EV_MUNMAP:
-		if (c->conf.regions)
-			map_region(c, e, b);
-		break;
 	default:
+		if (c->conf.regions)
+			pm_cache_region_event(c, e, b);
 		break;
 	}
 }

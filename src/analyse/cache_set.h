@@ -75,6 +75,7 @@ static inline unsigned touch(struct cache_level *l, uint64_t *set, unsigned way)
 		break;
 	case PM_FIFO:
 	case PM_RANDOM:
+	case PM_MODULE:
 		break;
 	}
 	return way;

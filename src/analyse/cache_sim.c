@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyse/cache_family.h"
+#include "analyse/cache_module.h"
 #include "analyse/cache_prefetch.h"
 #include "analyse/cache_set.h"
 #include "analyse/cache_shadow.h"
@@ -42,6 +43,9 @@ static void level_init(struct pm_cache *c, unsigned i)
 		   !c->conf.tlb && lc->wb;
 	l->quick = lc->policy != PM_OPT && !lc->three_c && !lc->sub &&
 		   !l->every && !c->conf.regions;
+	l->module = cache_module_new(l);
+	l->close = l->close && !l->module;
+	l->quick = l->quick && !l->module;
 	l->plain = pm_cache_plain_level(lc) && !c->conf.by_insn && !c->conf.regions;
 	l->next = c->conf.next[i] < 0 ? NULL : c->level + c->conf.next[i];
 	l->rnd = lc->seed;
@@ -81,7 +85,8 @@ static void takes_turns(struct pm_cache *c)
 		bool first = lc->depth == cc->level[0].depth;
 
 		c->turns = c->turns && lc->incl == PM_NINE && lc->policy != PM_OPT &&
-			   !cache_prefetcher_by_pc(lc->prefetch) && (first || !lc->side);
+			   !c->level[i].module && !cache_prefetcher_by_pc(lc->prefetch) &&
+			   (first || !lc->side);
 	}
 	c->plain = c->turns && c->level[0].plain &&
 		   (cc->n == 1 || cc->level[1].depth != cc->level[0].depth || c->level[1].plain);
@@ -223,6 +228,7 @@ void pm_cache_free(struct pm_cache *c)
 		free(l->victim);
 		free(l->wbuf);
 		cache_prefetcher_free(l->prefetcher);
+		cache_module_free(l);
 		shadow_free(l->shadow);
 	}
 	for (size_t i = 0; i < NR(c->tape); i++)
@@ -286,6 +292,7 @@ static void level_result(const struct pm_cache *c, const struct cache_level *l, 
 	const struct pm_level_conf *lc = l->conf;
 	const struct pm_level_stats *s = &l->st;
 	uint64_t access = 0, miss = 0;
+	char policy[64];
 
 	for (unsigned op = 0; op < PM_OP_COUNT; op++)
 		for (unsigned cls = 0; cls < 2; cls++) {
@@ -297,7 +304,7 @@ static void level_result(const struct pm_cache *c, const struct cache_level *l, 
 		      c->conf.tlb ? "entries" : "bytes");
 	pm_result_u64(r, "ways", lc->ways, NULL);
 	pm_result_u64(r, c->conf.tlb ? "page" : "line", lc->line, "bytes");
-	pm_result_str(r, "policy", pm_cache_policies[lc->policy]);
+	pm_result_str(r, "policy", pm_cache_policy_name(lc, policy));
 	pm_result_u64(r, "accesses", access, "lookups");
 	pm_result_u64(r, "misses", miss, "lookups");
 	pm_result_f64(r, "miss_ratio", ratio(miss, access), "misses/access");
@@ -406,6 +413,14 @@ static void *tlb_create(const char *config, struct pm_err *err)
 	return create("tlb", true, config, err);
 }
 
+static bool modules_well(const struct pm_cache *c, struct pm_err *err)
+{
+	for (unsigned i = 0; i < c->conf.n; i++)
+		if (!cache_module_well(c->level + i, err))
+			return false;
+	return true;
+}
+
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct pm_cache *c = self;
@@ -419,7 +434,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	if (c->segment.n > 65535)
 		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
 					 "treats all as one");
-	return PM_OK;
+	return modules_well(c, err) ? PM_OK : PM_ERR;
 }
 
 struct pm_names *pm_cache_names(void *self)
@@ -450,6 +465,10 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 				    "else",
 				    c->conf.tlb ? "tlb" : "cache", c->conf.level[0].name);
 	pm_cache_end(self);
+	for (unsigned i = 0; i < c->conf.n; i++)
+		cache_module_end(c->level + i);
+	if (!modules_well(c, err))
+		return PM_ERR;
 	if (r)
 		pm_cache_result(self, r);
 	return PM_OK;

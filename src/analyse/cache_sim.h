@@ -16,6 +16,8 @@
  *   drain                 at the end of the trace what is dirty is written back
  *   prefetch=next|stride|stream|ipstride|ampm|spp|berti, degree=N
  *                         (default 1; 4 from ipstride on)
+ *   X.cc, prefetch=X.cc   the policy, the prefetcher is a module of ChampSim (trace/champsim.h; for
+ *                         `cache` only, lines of 64 bytes, nine, no sub, no victim): rule (10)
  *   3c                    split misses into compulsory, capacity, conflict
  *   seed=N                of `random`
  * Settings beside levels: flush=N (instructions) or flush=switch, spaces=shared, regions, byinsn.
@@ -51,6 +53,17 @@
  *     write buffer's oldest entry first. With nofetch and drain at every level, lru or fifo
  *     without sub-blocks, all levels count what Dinero IV's do.
  *
+ * (10) Modules of ChampSim: called as ChampSim's documentation says, with these choices where time
+ *      would decide. Demand writes and write-backs are WRITE, what a write reads from below is RFO,
+ *      other reads and fetches are LOAD; the prefetcher is told of LOAD and of PREFETCH from above.
+ *      The first level of data passes whole addresses, the others the line's. Prefetches and
+ *      write-backs have pc 0. Each access: the prefetcher is told, then the policy; a miss is
+ *      filled (an empty way first; a policy that answers with the number of ways keeps the line
+ *      out: it goes on at once if it is dirty); then come CACHE_MODULE_CYCLES cycles, then all that
+ *      the prefetcher has asked for, in that order, wherever it is. What is there already is left
+ *      alone, and the policy not told. A prefetch for the next level only is that level's business
+ *      alone. Of lru and fifo the way of a fill is 0: they keep a list.
+ *
  * What it does not model: time (see timing), coherence between cores, physical addresses that the
  * trace does not hold (caches are indexed by the addresses in the trace; other address spaces are
  * told apart by a tag unless spaces=shared).
@@ -65,11 +78,14 @@
 #include "trace/sinks.h"
 
 enum pm_cache_op { PM_OP_FETCH, PM_OP_READ, PM_OP_WRITE, PM_OP_BACK, PM_OP_PREFETCH, PM_OP_COUNT };
-enum pm_cache_policy { PM_LRU, PM_FIFO, PM_RANDOM, PM_PLRU, PM_SRRIP, PM_DRRIP, PM_OPT };
+enum pm_cache_policy {
+	PM_LRU, PM_FIFO, PM_RANDOM, PM_PLRU, PM_SRRIP, PM_DRRIP, PM_OPT,
+	PM_MODULE		/* of ChampSim: no word of pm_cache_policies */
+};
 enum pm_cache_incl { PM_NINE, PM_INCL, PM_EXCL };
 enum pm_cache_prefetch {
 	PM_PF_NONE, PM_PF_NEXT, PM_PF_STRIDE, PM_PF_STREAM, PM_PF_IPSTRIDE, PM_PF_AMPM, PM_PF_SPP,
-	PM_PF_BERTI
+	PM_PF_BERTI, PM_PF_MODULE	/* no word of pm_cache_prefetches */
 };
 extern const char *const pm_cache_policies[], *const pm_cache_incls[], *const pm_cache_prefetches[];
 
@@ -101,6 +117,7 @@ struct pm_level_stats {
 #undef S
 };
 
+struct pm_champsim_module;
 struct pm_level_conf {
 	char name[8];
 	unsigned depth;			/* 1.. */
@@ -114,6 +131,7 @@ struct pm_level_conf {
 	enum pm_cache_prefetch prefetch;
 	bool three_c, nofetch, drain;
 	uint64_t seed;
+	const struct pm_champsim_module *policy_module, *prefetch_module;
 };
 
 #define PM_CACHE_LEVELS 12
@@ -130,6 +148,8 @@ enum pm_status pm_cache_conf_parse(struct pm_cache_conf *cc, const char *what, c
 				   struct pm_err *err);
 /* It as text, each field of each level, in one order: equal if they configure the same. */
 void pm_cache_conf_put(const struct pm_cache_conf *cc, struct pm_buf *to);
+/* What the policy is called; to[64] may be used for it. */
+const char *pm_cache_policy_name(const struct pm_level_conf *l, char *to);
 const char *pm_cache_default(bool tlb);		/* what an empty configuration stands for */
 
 /* What leaves the last level, in order: for filters and timing models. */

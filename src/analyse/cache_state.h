@@ -5,6 +5,8 @@
  *   cache_shadow.h    the 3C split of misses (inline, too)
  *   cache_run.c       events to accesses, each access of a level, and what it sends to the next
  *   cache_plain.c     the same for ordinary hierarchies, quicker
+ *   cache_module.c    levels with a module of ChampSim
+ *   cache_regions.c   parts of a program
  *   cache_opt.c       levels with the policy OPT, after the end of the trace
  *   cache_family.c    several hierarchies in one pass; lru_family.c: their LRU levels
  *   cache_sim.c       life, results, sinks
@@ -59,6 +61,7 @@ struct cache_level {
 	unsigned nwbuf;
 	struct cache_prefetcher *prefetcher;
 	bool every;			/* ... wants to know of each hit */
+	struct cache_module *module;	/* of ChampSim, or two; NULL: none */
 	struct cache_shadow *shadow;
 	/* OPT: what arrived (address | bits), when each line comes again, and for each way */
 	uint64_t *next_use, now_next;
@@ -84,6 +87,8 @@ struct pm_cache {
 					 * ones; conf.n unless @family does */
 	struct cache_family *family;	/* simulates it; NULL: it does so itself */
 	bool warming;			/* prefetchers do not see what happens */
+	bool storing;			/* the present reference is a write */
+	uint32_t metadata;		/* what a module said of the prefetch that goes down */
 	bool plain, turns;		/* plain: cache_plain.c takes its events. turns: levels may
 					 * take turns, since none reaches upwards */
 	struct cache_out *apart;	/* ... and do: what has left level i for level i + 1; NULL:
@@ -123,6 +128,9 @@ bool pm_cache_line(struct pm_cache *c, struct cache_level *l, uint64_t addr, uin
 /* cache_run.c: by the general path. @b may be NULL. */
 void pm_cache_run(struct pm_cache *c, const struct pm_event *ev, size_t n,
 		  const struct pm_batch *b);
+/* cache_regions.c */
+enum cache_region pm_cache_region_of(const struct pm_cache *c, uint64_t addr);
+void pm_cache_region_event(struct pm_cache *c, const struct pm_event *e, const struct pm_batch *b);
 /* Dinero's copy-back and invalidate at one level: of one line, or everything (PM_REF_ALL). */
 void pm_cache_maintain(struct pm_cache *c, struct cache_level *l, uint64_t key, unsigned flags);
 /* ... has been done at all levels before @to: whoever takes what leaves them is told. */

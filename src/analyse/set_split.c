@@ -45,7 +45,8 @@ struct set_part {
 
 static bool sets_are_apart(const struct pm_level_conf *lc)
 {
-	return lc->policy != PM_RANDOM && lc->policy != PM_DRRIP && !lc->victim && !lc->wbuf &&
+	return lc->policy != PM_RANDOM && lc->policy != PM_DRRIP &&
+	       lc->policy != PM_MODULE && !lc->victim && !lc->wbuf &&
 	       !lc->prefetch && !lc->three_c;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/results.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
+#include "trace/champsim.h"
 #include "trace/sinks.h"
 #include "transform/schedule.h"
 
@@ -54,6 +55,15 @@ static enum pm_status schedule_open(const struct pm_schedule_conf *sched, char *
 	return pm_schedule_source(s, src, err);
 }
 
+static enum pm_status trace_open(const struct pm_schedule_conf *sched, char **files, int n,
+				 const char *format, struct pm_source *src,
+				 const struct pm_format **which, struct pm_err *err)
+{
+	if (sched->cores || sched->from)
+		return schedule_open(sched, files, n, format, src, which, err);
+	return replayed_open(files[0], format, src, which, err);
+}
+
 static void check_schedule(const struct pm_schedule_conf *sched, uint64_t cores, int files,
 			   uint64_t jobs, const struct pm_opt_help *help)
 {
@@ -70,6 +80,25 @@ static void check_schedule(const struct pm_schedule_conf *sched, uint64_t cores,
 				   "--cores");
 	if (scheduled && jobs > 1)
 		pm_opt_usage(help, "-j cuts a trace in time; it does not go with a schedule");
+}
+
+static enum pm_status load_modules(const struct pm_opt_list *l, struct pm_err *err)
+{
+	enum pm_status s = PM_OK;
+
+	for (unsigned i = 0; i < l->n && !s; i++)
+		s = pm_champsim_load(l->v[i], err);
+	return s;
+}
+
+/* Modules of ChampSim belong to one thread. */
+static struct pm_pipeline *new_pipeline(uint64_t jobs)
+{
+	struct pm_pipeline *p = pm_pipeline_new();
+	const unsigned threads = !jobs ? PM_THREADS_AUTO : jobs > 1 ? (unsigned)jobs : 0;
+
+	pm_pipeline_threads(p, pm_champsim_any() ? 0 : threads);
+	return p;
 }
 
 int cmd_sim(int argc, char **argv)
@@ -99,6 +128,7 @@ int cmd_sim(int argc, char **argv)
 		{ .name = "cache" }, { .name = "tlb" }, { .name = "bpred" }, { .name = "allcache" },
 		{ .name = "reuse" }, { .name = "" },
 	};
+	struct pm_opt_list modules = { 0 };
 	const char *format = NULL;
 	struct results o = { .rows = 20, .top = 5 };
 	struct pm_schedule_conf sched = { 0 };
@@ -115,6 +145,8 @@ int cmd_sim(int argc, char **argv)
 			"reuse distances, miss-ratio curve, working set"),
 		OPT_LIST('s', "sim", &by[5].list, "NAME:CONFIG",
 			"any simulator or sink by its name"),
+		OPT_LIST(0, "champsim-module", &modules, "FILE",
+			"compile X.cc, a module of ChampSim: a word of --bpred and --cache then"),
 		OPT_FLAG(0, "usual", &usual,
 			"mix, hot code, caches, predictors, curves, heat, phases, calls"),
 		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS",
@@ -145,9 +177,8 @@ int cmd_sim(int argc, char **argv)
 	struct pm_source src = { 0 };
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p;
-	enum pm_status s = PM_OK;
-	uint32_t facts = 0;
-	unsigned nsim = 0;
+	enum pm_status s;
+	uint32_t facts = 0, nsim = 0;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (list)
@@ -156,16 +187,14 @@ int cmd_sim(int argc, char **argv)
 	if (o.jobs > 256)
 		pm_opt_usage(&help, "-j: at most 256 threads");
 	sched.cores = (uint32_t)cores;
-	p = pm_pipeline_new();
-	pm_pipeline_threads(p, !o.jobs ? PM_THREADS_AUTO : o.jobs > 1 ? (unsigned)o.jobs : 0);
+	s = load_modules(&modules, &err);
+	p = new_pipeline(o.jobs);
 	for (size_t i = 0; i < NR(by) && !s; i++)
 		s = add_all(p, by[i].name, &by[i].list, &nsim, &err);
 	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))
 		pm_opt_usage(&help, "no simulator given; try --usual");
 	if (!s)
-		s = cores || sched.from
-			    ? schedule_open(&sched, argv, argc, format, &src, &which, &err)
-			    : replayed_open(argv[0], format, &src, &which, &err);
+		s = trace_open(&sched, argv, argc, format, &src, &which, &err);
 	if (!s && usual)
 		s = traces_add_usual(p, src.facts, &err);
 	if (!s)

@@ -1,0 +1,1 @@
+void CACHE::prefetcher_initialize() {}
