@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cat_cost.h - what a CITCAT trace costs, as the thesis has it: sizes raw and packed (Fig. 5), bytes
- * on the bus against instructions (Fig. 4), ratios. The R4400's traces and those of x86 guests have
- * these numbers under the same names.
+/* cat_cost.h - what a CITCAT trace costs, as the thesis has it: sizes raw and packed (Fig. 5),
+ * bytes on the bus against instructions (Fig. 4), ratios. Traces of the R4400 and of x86 guests
+ * have these numbers under the same names.
  *
  * Units      bytes; instructions.
  * Ownership  a size_packer lies with the caller; size_packer_end() frees what is in it.
