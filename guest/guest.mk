@@ -56,4 +56,6 @@ guests:			## set up, build Linux for the machine and fetch Debian: from the netw
 	@$(B)/pugmark machine fetch-debian build/guest/debian
 	@guest/debian/laplace.sh build/guest/debian
 	@echo 'DEBIAN build/guest/amd64'
-	@guest/debian/fetch-amd64.sh build/guest/amd64
+	@guest/debian/fetch-x86.sh amd64 build/guest/amd64
+	@echo 'DEBIAN build/guest/i386'
+	@guest/debian/fetch-x86.sh i386 build/guest/i386

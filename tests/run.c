@@ -18,7 +18,7 @@
  * Commands run in an empty scratch directory which is removed afterwards, with standard input
  * empty and PATH, TOP, TESTS, PROGRAMS, HOME, TMPDIR, XDG_CACHE_HOME, LC_ALL=C and TZ=UTC set.
  * Output is compared exactly. A command that leaves a process behind has failed. --bless writes
- * what was seen into the case files: review that with `git diff`. -x N gives every command N times
+ * what was seen into the case files: review that with `git diff`. -x N gives all that runs N times
  * its time: sanitized programs take several times as long.
  *
  * A test program speaks TAP (cmocka does when asked to): each test in it counts. Anything else
@@ -567,7 +567,7 @@ static void run_program(const char *command, struct tally *t)
 	const char *said;
 	size_t len;
 
-	run_command(command, top, 1200, &o);
+	run_command(command, top, 1200 * patience, &o);
 	for (const char *p = o.out.p, *next; *p; p = next) {
 		const char *line;
 		size_t n;
@@ -608,7 +608,7 @@ static void run_program(const char *command, struct tally *t)
 			fprintf(report, "     %.*s\n", (int)n, line);
 		}
 	}
-	said = o.timed_out		? "was still running after 1200 s"
+	said = o.timed_out		? "was still running when its time was over: -x gives more"
 	       : o.left			? "left a process behind"
 	       : o.too_much		? "printed too much"
 	       : o.status && !t->failed ? "failed"

@@ -5,66 +5,43 @@
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/mem.h"
 #include "collect/citcat/citcat.h"
 #include "collect/machine/idle.h"
 #include "collect/machine/tracer.h"
 #include "collect/machine/window.h"
+#include "trace/cat_cost.h"
 #include "trace/sinks.h"
 
-#define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
-
 /* ---- sizes ---------------------------------------------------------------------------------- */
-struct size { uint64_t raw, packed; };
 
-/* @words of native order as they lie in the file, through gzip's compressor. */
-static struct size size_of(const void *p, size_t bytes)
+/* @bytes at @p, words of native order, as they lie in the file. */
+static struct packed_size size_of(const void *p, size_t bytes)
 {
-	struct size s = { bytes, 0 };
-	z_stream z = { 0 };
-	uint32_t in[4096];
-	uint8_t out[16384];
 	const uint8_t *q = p;
+	struct size_packer k;
+	uint32_t words[4096];
 
-	if (deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		return s;
-	for (size_t done = 0; done < bytes || !done; ) {
-		size_t n = bytes - done < sizeof in ? bytes - done : sizeof in;
-		int flush;
+	size_packer_begin(&k);
+	for (size_t done = 0; done < bytes; ) {
+		const size_t n = bytes - done < sizeof words ? bytes - done : sizeof words;
 
-		memcpy(in, q + done, n);
+		memcpy(words, q + done, n);
 		for (size_t i = 0; i < n / 4; i++)
-			in[i] = htobe32(in[i]);
+			words[i] = htobe32(words[i]);
+		size_packer_add(&k, (uint8_t *)words, n);
 		done += n;
-		flush = done == bytes ? Z_FINISH : Z_NO_FLUSH;
-		z.next_in = (uint8_t *)in;
-		z.avail_in = (uInt)n;
-		do {
-			z.next_out = out;
-			z.avail_out = sizeof out;
-			deflate(&z, flush);
-			s.packed += sizeof out - z.avail_out;
-		} while (!z.avail_out);
-		if (!n)
-			break;
 	}
-	deflateEnd(&z);
-	return s;
+	return size_packer_end(&k);
 }
 
-static struct size row(struct pm_result *r, const char *name, const void *p, uint64_t records,
-		       size_t bytes)
+static struct packed_size row(struct pm_result *r, const char *name, const void *p,
+			      uint64_t records, size_t bytes)
 {
-	struct size s = size_of(p, bytes);
+	const struct packed_size s = size_of(p, bytes);
 
-	pm_result_begin(r, NULL);
-	pm_result_str(r, "record", name);
-	pm_result_u64(r, "records", records, NULL);
-	pm_result_u64(r, "raw", s.raw, "bytes");
-	pm_result_u64(r, "gzip", s.packed, "bytes");
-	pm_result_end(r);
+	cat_cost_row(r, name, records, s);
 	return s;
 }
 
@@ -124,16 +101,9 @@ static void put_curve(struct pm_result *r, const struct curve *k)
 	const size_t step = k->n / 100 + 1;
 
 	pm_result_begin_list(r, "curve");		/* Fig. 4 */
-	for (size_t i = 0; i < k->n; i += step) {
-		uint64_t di = k->v[i].insns - (i ? k->v[i - step].insns : 0);
-		uint64_t db = k->v[i].bytes - (i ? k->v[i - step].bytes : 0);
-
-		pm_result_begin(r, NULL);
-		pm_result_u64(r, "instructions", k->v[i].insns, NULL);
-		pm_result_u64(r, "bus_bytes", k->v[i].bytes, "bytes");
-		pm_result_f64(r, "bytes_per_instruction", di ? (double)db / (double)di : 0, NULL);
-		pm_result_end(r);
-	}
+	for (size_t i = 0; i < k->n; i += step)
+		cat_cost_point(r, k->v[i].insns, k->v[i].bytes, i ? k->v[i - step].insns : 0,
+			       i ? k->v[i - step].bytes : 0);
 	pm_result_end(r);
 }
 
@@ -149,7 +119,7 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 		.every = 50000,
 	};
 	struct citcat_result res = { 0 };
-	struct size aes = { 0 }, ims, s;
+	struct packed_size aes = { 0 }, ims, s;
 	struct citcat c;
 	enum pm_status st = citcat_extract(cat, &c, err);
 	uint64_t work;
@@ -199,22 +169,7 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 #undef ADD
 	pm_result_end(r);
 
-	pm_result_begin(r, "schedule");
-	pm_result_u64(r, "raw", aes.raw, "bytes");
-	pm_result_u64(r, "gzip", aes.packed, "bytes");
-	pm_result_f64(r, "raw_bytes_per_instruction", (double)aes.raw / (double)work, NULL);
-	pm_result_f64(r, "gzip_bytes_per_instruction", (double)aes.packed / (double)work, NULL);
-	pm_result_f64(r, "instructions_per_gzip_byte",
-		      aes.packed ? (double)work / (double)aes.packed : 0, NULL);
-	pm_result_f64(r, "ratio_to_10_bytes_per_instruction",
-		      aes.packed ? (double)work * RAW_INSN / (double)aes.packed : 0, NULL);
-	pm_result_f64(r, "ratio_with_ims",
-		      aes.packed + ims.packed
-			      ? (double)work * RAW_INSN / (double)(aes.packed + ims.packed)
-			      : 0,
-		      NULL);
-	pm_result_end(r);
-
+	cat_cost_schedule(r, aes, ims, work);
 	put_dilation(r, &k, work);
 	put_curve(r, &k);
 out:

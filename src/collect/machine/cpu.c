@@ -137,8 +137,7 @@ void cpu_sync(struct cpu *c)
 	c->gpr[0] = 0;
 	c->asid_salt = 0;
 	cpu_drop_tags(c);
-	for (unsigned i = 0; i < CPU_IBUFS; i++)
-		c->ibuf[i].valid = false;
+	c->epoch++;
 	for (unsigned i = 0; i <= c->imask; i++)
 		c->iline[i].op = NULL;
 	for (unsigned i = 0; i < CPU_TLB; i++)

@@ -102,14 +102,15 @@ struct cpu_iline {
 	uint64_t bias;			/* address of an op's instruction = bias + (op >> 2) */
 };
 
-#define CPU_IBUFS	8192
+#define CPU_IBUFS	65536		/* 2 MiB of code in lines of 32 bytes: a kernel with what
+					 * runs on it. Fewer, and lines of it displace each other */
 struct cpu_ibuf {
 	struct cpu_op op[9];
 	uint8_t raw[32];
 	uint64_t pa, va;		/* va only with a trace: the code table knows virtual
 					 * addresses */
 	uint32_t user;			/* the line that it serves, or served last */
-	bool valid;
+	uint32_t epoch;			/* it is decoded if this is the processor's */
 } __attribute__((aligned(16)));
 
 struct cpu_tlb_entry {
@@ -218,6 +219,7 @@ struct cpu {
 	void *ctx;
 	struct cpu_trace trace;
 	struct cpu_ibuf *ibuf;		/* CPU_IBUFS of them */
+	uint32_t epoch;			/* grows when none of them is valid any more; never 0 */
 	uint32_t *insn_id;		/* trace: pm_code index of each op: one per 16 bytes of
 					 * ibuf[] */
 	const void *decode_go, *end_go;	/* handlers of undecoded words and of line ends */

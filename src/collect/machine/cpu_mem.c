@@ -26,8 +26,7 @@ void cpu_set_lines(struct cpu *c)
 	c->imask = (CPU_L1_SIZE >> c->ishift) - 1;
 	for (unsigned i = 0; i < CPU_GRAINS; i++)
 		c->iline[i] = (struct cpu_iline){ .tag = NO_TAG };
-	for (unsigned i = 0; i < CPU_IBUFS; i++)
-		c->ibuf[i].valid = false;
+	c->epoch++;
 	memset(c->dptag, 0xff, sizeof c->dptag);
 	memset(c->iptag, 0xff, sizeof c->iptag);
 	memset(c->ddirty, 0, sizeof c->ddirty);
@@ -211,9 +210,9 @@ static void i_decode(struct cpu *c, unsigned line, uint64_t va)
 	}
 	b->user = line;
 	c->iline[line].op = b->op;
-	if (b->valid && b->pa == pa && b->va == va && !memcmp(b->raw, raw, n))
+	if (b->epoch == c->epoch && b->pa == pa && b->va == va && !memcmp(b->raw, raw, n))
 		return;
-	b->valid = true;
+	b->epoch = c->epoch;
 	b->pa = pa;
 	b->va = va;
 	memcpy(b->raw, raw, n);

@@ -2,113 +2,48 @@
 /* guest_cat_stat.c - what a trace of an x86 guest costs: the thesis's tables and figures, under the
  * names that citcat_stat() gives them. Nothing is replayed: the clock of the bus is the number of
  * instructions. */
-#include <string.h>
-#include <zlib.h>
-
 #include "collect/qemu/guest_cat.h"
 #include "collect/qemu/qemu_log.h"
+#include "trace/cat_cost.h"
 
-#define RAW_INSN	10		/* bytes of a stored instruction, as the thesis assumes */
 #define EVERY		50000u		/* instructions, from point to point of the curve */
-
-struct packed_size { uint64_t raw, packed; };
-
-/* Bytes that come piece by piece, through gzip's compressor. */
-struct packer {
-	z_stream z;
-	struct packed_size s;
-};
-
-static void packer_begin(struct packer *k)
-{
-	memset(k, 0, sizeof *k);
-	if (deflateInit2(&k->z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-		pm_out_of_memory(1 << 18);
-}
-
-static void packer_add(struct packer *k, const uint8_t *p, size_t n, int flush)
-{
-	uint8_t out[4096];
-
-	k->s.raw += n;
-	k->z.next_in = (uint8_t *)(uintptr_t)p;
-	k->z.avail_in = (uInt)n;
-	do {
-		k->z.next_out = out;
-		k->z.avail_out = sizeof out;
-		deflate(&k->z, flush);
-		k->s.packed += sizeof out - k->z.avail_out;
-	} while (!k->z.avail_out);
-}
-
-static struct packed_size packer_end(struct packer *k)
-{
-	packer_add(k, NULL, 0, Z_FINISH);
-	deflateEnd(&k->z);
-	return k->s;
-}
 
 static void add_event(void *ctx, enum replay_kind kind, const uint8_t *p, size_t n)
 {
-	struct packer *k = ctx;
+	struct size_packer *k = ctx;
 
-	packer_add(&k[kind], p, n, Z_NO_FLUSH);
-}
-
-static void put_row(struct pm_result *r, const char *name, uint64_t records, struct packed_size s)
-{
-	pm_result_begin(r, NULL);
-	pm_result_str(r, "record", name);
-	pm_result_u64(r, "records", records, NULL);
-	pm_result_u64(r, "raw", s.raw, "bytes");
-	pm_result_u64(r, "gzip", s.packed, "bytes");
-	pm_result_end(r);
+	size_packer_add(&k[kind], p, n);
 }
 
 /* Fig. 5. *@aes, *@ims: their sums. */
 static enum pm_status put_sizes(struct pm_result *r, const struct catx *x, struct packed_size *aes,
 				struct packed_size *ims, struct pm_err *err)
 {
-	struct packer k[REPLAY_KINDS], all, state;
+	struct size_packer k[REPLAY_KINDS], all, state;
 	struct replay_log_totals t;
 	enum pm_status st;
 
 	for (unsigned i = 0; i < REPLAY_KINDS; i++)
-		packer_begin(&k[i]);
-	packer_begin(&all);
-	packer_begin(&state);
+		size_packer_begin(&k[i]);
+	size_packer_begin(&all);
+	size_packer_begin(&state);
 	st = replay_log_check(x->log.p, x->log.n, &t, add_event, k, err);
-	for (size_t at = 0; at < x->log.n; at += CATX_PART)
-		packer_add(&all, x->log.p + at,
-			   x->log.n - at < CATX_PART ? x->log.n - at : CATX_PART, Z_NO_FLUSH);
+	size_packer_add(&all, x->log.p, x->log.n);
 	for (unsigned i = 0; i < CATX_BUS; i++)
-		packer_add(&state, x->part[i].p, x->part[i].n, Z_NO_FLUSH);
+		size_packer_add(&state, x->part[i].p, x->part[i].n);
 	pm_result_begin_list(r, "sizes");
 	for (unsigned i = 0; i < REPLAY_KINDS; i++) {
-		const struct packed_size s = packer_end(&k[i]);
+		const struct packed_size s = size_packer_end(&k[i]);
 
 		if (t.known)
-			put_row(r, replay_kind_names[i], t.of[i].events, s);
+			cat_cost_row(r, replay_kind_names[i], t.of[i].events, s);
 	}
-	*aes = packer_end(&all);
-	*ims = packer_end(&state);
-	put_row(r, "all", 1, *aes);
-	put_row(r, "IMS", 1, *ims);
+	*aes = size_packer_end(&all);
+	*ims = size_packer_end(&state);
+	cat_cost_row(r, "all", 1, *aes);
+	cat_cost_row(r, "IMS", 1, *ims);
 	pm_result_end(r);
 	return st;
-}
-
-static void put_point(struct pm_result *r, uint64_t insns, uint64_t bytes, uint64_t last_insns,
-		      uint64_t last_bytes)
-{
-	const uint64_t n = insns - last_insns;
-
-	pm_result_begin(r, NULL);
-	pm_result_u64(r, "instructions", insns, NULL);
-	pm_result_u64(r, "bus_bytes", bytes, "bytes");
-	pm_result_f64(r, "bytes_per_instruction",
-		      n ? (double)(bytes - last_bytes) / (double)n : 0, NULL);
-	pm_result_end(r);
 }
 
 /* Fig. 4: about a hundred points. */
@@ -128,14 +63,14 @@ static enum pm_status put_curve(struct pm_result *r, const char *path, const str
 	while ((st = catx_next(in, &e, &u, err)) == PM_OK) {
 		now += u.time == UINT64_MAX ? 0 : u.time;
 		if (now >= last + step) {
-			put_point(r, now, bytes, last, last_bytes);
+			cat_cost_point(r, now, bytes, last, last_bytes);
 			last = now;
 			last_bytes = bytes;
 		}
 		bytes += u.type == PM_BUS_INTACK || u.type == PM_BUS_SPECIAL ? 0 : e.size;
 	}
 	if (st == PM_END) {
-		put_point(r, end->instructions, bytes, last, last_bytes);
+		cat_cost_point(r, end->instructions, bytes, last, last_bytes);
 		if (catx_number(in) != end->transactions || bytes != end->bus_bytes)
 			st = pm_fail(err, 0, "expected %llu transactions, found %llu",
 				     (unsigned long long)end->transactions,
@@ -159,24 +94,8 @@ static void put_trace(struct pm_result *r, const struct catx_end *end, double wo
 	pm_result_end(r);
 }
 
-static double per(double a, uint64_t b)
+static void put_dilation(struct pm_result *r)
 {
-	return b ? a / (double)b : 0;
-}
-
-static void put_schedule(struct pm_result *r, const struct packed_size *aes,
-			 const struct packed_size *ims, double work)
-{
-	pm_result_begin(r, "schedule");
-	pm_result_u64(r, "raw", aes->raw, "bytes");
-	pm_result_u64(r, "gzip", aes->packed, "bytes");
-	pm_result_f64(r, "raw_bytes_per_instruction", (double)aes->raw / work, NULL);
-	pm_result_f64(r, "gzip_bytes_per_instruction", (double)aes->packed / work, NULL);
-	pm_result_f64(r, "instructions_per_gzip_byte", per(work, aes->packed), NULL);
-	pm_result_f64(r, "ratio_to_10_bytes_per_instruction", per(work * RAW_INSN, aes->packed),
-		      NULL);
-	pm_result_f64(r, "ratio_with_ims", per(work * RAW_INSN, aes->packed + ims->packed), NULL);
-	pm_result_end(r);
 	/* the guest knows nothing of the monitor, and reports nothing */
 	pm_result_begin(r, "dilation");
 	pm_result_u64(r, "reports_of_exceptions", 0, NULL);
@@ -200,7 +119,8 @@ enum pm_status guest_cat_stat(const char *path, struct pm_result *r, struct pm_e
 	put_trace(r, &x.end, work);
 	st = put_sizes(r, &x, &aes, &ims, err);
 	if (st == PM_OK) {
-		put_schedule(r, &aes, &ims, work);
+		cat_cost_schedule(r, aes, ims, x.end.instructions);
+		put_dilation(r);
 		if (!x.cit)
 			st = put_curve(r, path, &x.end, err);
 	}
