@@ -18,3 +18,5 @@ $ . ./run.sh; export PERL_HASH_SEED=0; few='my %h = map { $_ => sprintf "%03d", 
 + 	rm -rf d; cp -a $from d; killed $at perl -e "$more"; check perl -e "$more"; check perl -e "$more"; done; done; echo $((n > 2)); ls added | grep -c more
 > 1
 > 1
+# Children that are sent a signal at any moment, before their first instruction, too: SIGSEGV is one of them.
+$ for s in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do timeout 20 pugmark run -q -- "$PROGRAMS/medley" $s kills:40 >out; "$PROGRAMS/medley" $s kills:40 | cmp - out; done

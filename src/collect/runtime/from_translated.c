@@ -143,6 +143,10 @@ void rt_child(struct rt_block *b)
 		rt_signal_thread_attached(b);
 	else
 		rt_signal_thread(b);
+	/* until now a signal, even one that is only called a fault, would have come on another
+	 * thread's stack, and so to that thread */
+	if (b->origin != BLK_ATTACHED)
+		rt_block_but_faults();
 	if (b->cleared)
 		rt_sighand_cleared(b);
 	b->state = BLK_LIVE;

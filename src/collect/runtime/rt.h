@@ -592,6 +592,8 @@ int rt_make_way(struct rt_block *b, u64 addr, u64 len);
 /* ---- sigstate.c ------------------------------------------------------------------------------ */
 void rt_signal_boot(struct rt_block *b);
 void rt_signal_thread(struct rt_block *b);
+/* All signals wait, but for what the runtime's own instructions may raise. */
+void rt_block_but_faults(void);
 void rt_signal_attached(struct rt_block *b);		/* of the first thread: handlers, too */
 void rt_signal_thread_attached(struct rt_block *b);
 void rt_signal_native(struct rt_block *b);

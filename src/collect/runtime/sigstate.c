@@ -90,6 +90,13 @@ void rt_record_mask(struct rt_block *b, u64 mask)
 	b->real_mask = b->app_mask & ~SYNC_SIGS;
 }
 
+void rt_block_but_faults(void)
+{
+	const u64 all = ~SYNC_SIGS;
+
+	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
+}
+
 void rt_signal_thread(struct rt_block *b)
 {
 	struct k_stack ss = { .sp = (word)b + RT_ALT_STACK, .size = RT_ALT_SIZE };

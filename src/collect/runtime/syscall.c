@@ -9,7 +9,7 @@
 /* Block every signal so that a thread is never seen half made. */
 static void block_all(void)
 {
-	u64 all = ~SYNC_SIGS;
+	const u64 all = ~0ull;
 
 	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
 }
@@ -119,6 +119,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long 
 	if (origin == BLK_FORKED)
 		rt_ranges_lock(1);
 	r = rt_clone(nr, call[0], call[1], call[2], call[3], call[4], c);
+	rt_block_but_faults();
 	if (origin == BLK_FORKED) {
 		rt_ranges_lock(0);
 		if (r >= 0)
@@ -246,7 +247,7 @@ static void do_exit(struct rt_block *b, int group)
 {
 	const u64 heir = group ? 0 : rt_token_heir(b);
 
-	block_all();
+	rt_block_but_faults();
 #ifndef RT_IDT
 	b->leaving = (u32)group;
 	if (!group)
