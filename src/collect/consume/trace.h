@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "collect/runtime/abi.h"
 #include "collect/space/space.h"
+#include "trace/growing.h"
 #include "trace/pipeline.h"
 
 struct tracer;
@@ -27,6 +28,8 @@ struct trace_opts {			/* all of it lives longer than the trace */
 	enum xl_kind kind;
 	bool aslr;
 	struct pm_pipeline *pipeline;	/* NULL: the trace is dropped */
+	const struct pm_growing *grow;	/* 64-bit programs have no records, but trees; NULL: they
+					 * have */
 	struct pm_arena *mem;		/* for streams and objects' names, which sinks look at */
 	uint8_t *data;			/* thread blocks */
 	struct rt_session *head;

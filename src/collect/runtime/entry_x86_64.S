@@ -69,7 +69,12 @@ rt_common:
 	mov	%r11, %gs:RT_UNTIL
 	mov	%gs:RT_S_R11, %r11
 	mov	%r11, CTX(11)
-4:
+4:	cmpl	$5, %gs:RT_R11_USE
+	jne	5f
+	mov	%r11, %gs:RT_TREE_COUNT
+	mov	%gs:RT_S_R11, %r11
+	mov	%r11, CTX(11)
+5:
 	mov	%eax, %esi
 	call	rt_enter
 	test	%eax, %eax
@@ -105,6 +110,9 @@ rt_set:					/* the mask is the program's */
 	cmpl	$0, %gs:RT_STAY
 	jne	rt_stay
 rt_restore:
+	cmpl	$0, %gs:RT_TREE_PENDING
+	jne	rt_tree_fix
+rt_restore_now:
 	mov	%gs:RT_SELF, %rsp
 	lea	RT_STACK_TOP(%rsp), %rsp
 	mov	CTX(11), %rax
@@ -118,7 +126,10 @@ rt_restore:
 2:	cmpl	$4, %gs:RT_R11_USE
 	jne	3f
 	mov	%gs:RT_UNTIL, %rax
-3:	mov	%rax, %gs:RT_OUT_R11
+3:	cmpl	$5, %gs:RT_R11_USE
+	jne	4f
+	mov	%gs:RT_TREE_COUNT, %rax
+4:	mov	%rax, %gs:RT_OUT_R11
 	pushq	CTX(17)
 	popfq
 	mov	CTX(0), %rax
@@ -137,7 +148,17 @@ rt_restore:
 	mov	CTX(14), %r14
 	mov	CTX(15), %r15
 	mov	CTX(4), %rsp
+	movq	$0, %gs:RT_TREE_COUNT
+	.globl	rt_gone
+rt_gone:				/* the count is in the register */
 	jmp	*%gs:RT_RESUME
+rt_tree_fix:
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+#ifndef RT_IDT
+	call	rt_tree_leaves
+#endif
+	jmp	rt_leave
 rt_stay:
 	mov	$24, %eax		/* sched_yield(): the controller looks meanwhile */
 	syscall

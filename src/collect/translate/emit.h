@@ -167,6 +167,20 @@ void emit_budget_check(struct emit *e, uint32_t *chain);
 void emit_check(struct emit *e, uint32_t *chain);
 void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
 
+/* ---- emit_tree.c ----------------------------------------------------------------------------- */
+#define TREE_BOUND	420
+static inline bool grows_tree(const struct emit *e)
+{
+	return e->in->kind == XL_TREE;
+}
+void emit_tree_call(struct emit *e, uint64_t pc);
+void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo);
+/* What it returns is for the second, or NULL: nothing comes behind the first. */
+uint8_t *emit_tree_return(struct emit *e, const struct insn *ret);
+void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss);
+void emit_tree_call_target(struct emit *e);
+void emit_tree_jump_target(struct emit *e, bool free);
+
 /* ---- emit_clock.c: SAFEPOINTS in translate.h ------------------------------------------------- */
 #define HEAD_BOUND	150		/* in front of a loop's head; or in the cold part */
 #define KEPT_BOUND	100		/* at a return or an indirect jump */

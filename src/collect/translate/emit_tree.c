@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* emit_tree.c - XL_TREE: where control comes to another function, the thread's context changes
+ *
+ * The cursor register counts instructions. At a call, a return, an indirect jump out of a function
+ * and a direct one to another function they are added to the context's (struct rt_tree_node), and
+ * the context becomes another one. What is met often is done here: a call, or a jump, whose block
+ * the context remembers; an indirect one that the thread's table has; a return to who has called.
+ * All else leaves by RT_DO_TREE, with RT_EXIT_PC where the transfer leads to, and all of it is done
+ * (runtime/tree.c). Where flags may mean something everything leaves.
+ *
+ * Meanwhile no place is XL_AT_START: a signal waits until the transfer is done. */
+#include "collect/translate/emit.h"
+
+#define SELF	0			/* struct rt_tree_node */
+#define CALLS	8
+#define FRAME	16			/* bytes of struct rt_frame_of_call: ret, first, node */
+
+/* op gs:[base + disp] */
+static void at_base(struct emit *e, bool wide, uint8_t op, unsigned reg, unsigned base,
+		    int32_t disp)
+{
+	const uint8_t rex = (uint8_t)(0x40 | wide << 3 | (reg >> 3) << 2 | base >> 3);
+
+	asm_byte(e, 0x65);
+	if (rex != 0x40)
+		asm_byte(e, rex);
+	asm_byte(e, op);
+	asm_byte(e, (uint8_t)(0x80 | (reg & 7) << 3 | (base & 7)));
+	asm_u32(e, (uint32_t)disp);
+}
+
+static void load32(struct emit *e, unsigned reg, unsigned base, int32_t disp)
+{
+	at_base(e, false, 0x8b, reg, base, disp);
+}
+
+static void store32(struct emit *e, unsigned reg, unsigned base, int32_t disp)
+{
+	at_base(e, false, 0x89, reg, base, disp);
+}
+
+static uint8_t *jump_if_not_equal(struct emit *e)
+{
+	asm_bytes(e, "\x0f\x85", 2);
+	asm_u32(e, 0);
+	return e->c;
+}
+
+static void bind(const struct emit *e, uint8_t *from)
+{
+	const uint32_t rel = (uint32_t)(e->c - from);
+
+	memcpy(from - 4, &rel, 4);
+}
+
+static void no_count(struct emit *e)
+{
+	asm_bytes(e, "\x45\x31\xdb", 3);			/* xor r11d, r11d */
+}
+
+/* What has been counted is the context's, whose offset is in @reg from here on. */
+static void add_to_context(struct emit *e, unsigned reg)
+{
+	asm_slot_load(e, reg, RT_TREE_NODE);
+	at_base(e, true, 0x01, R11, reg, SELF);
+}
+
+static void put_key(struct emit *e)
+{
+	asm_reloc(e, here(e), XL_REL_BLOCK, e->index);
+	asm_u32(e, 0);
+}
+
+static unsigned slot_of(const struct emit *e)
+{
+	return e->index & 3;
+}
+
+static int32_t slot_at(const struct emit *e)
+{
+	return RT_TREE_SLOT + 8 * (int32_t)slot_of(e);
+}
+
+static void put_event(struct emit *e, uint32_t event)
+{
+	asm_slot_op32(e, 0xc7, 0, RT_TREE_EVENT);
+	asm_u32(e, event);
+	asm_slot_op32(e, 0xc7, 0, RT_EXIT_ID);
+	put_key(e);
+}
+
+/* All registers are the program's; it goes on behind this. */
+static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
+{
+	put_event(e, event | slot_of(e) << 4 | RT_TREE_HAS_CONT);
+	asm_exit_pc(e, pc);
+	asm_slot_store(e, RAX, RT_S_TMP);
+	asm_bytes(e, "\x48\x8d\x05", 3);			/* lea rax, [rip + cont] */
+	asm_u32(e, 9 + 9 + 8);
+	asm_slot_store(e, RAX, RT_CONT);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_jump(e, RT_DO_TREE);
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+void tree_segment(struct scratch *s, uint64_t pc, struct xl_segment *out)
+{
+	if (pc < s->segment.lo || pc >= s->segment.hi)
+		s->in->segment(s->in->ctx, pc, &s->segment);
+	*out = s->segment;
+}
+
+bool tree_crosses(struct scratch *s, const struct block *b, uint64_t to)
+{
+	struct xl_segment from;
+
+	if (s->in->kind != XL_TREE)
+		return false;
+	tree_segment(s, b->pc, &from);
+	return from.function != tree_function(s, to);
+}
+
+uint32_t tree_function(struct scratch *s, uint64_t pc)
+{
+	struct xl_segment g;
+
+	if (pc < s->in->lo || pc >= s->in->hi)
+		return UINT32_MAX;
+	tree_segment(s, pc, &g);
+	return g.function;
+}
+
+static bool is_entry(struct scratch *s, uint64_t pc)
+{
+	struct xl_segment g;
+
+	if (pc < s->in->lo || pc >= s->in->hi)
+		return true;
+	tree_segment(s, pc, &g);
+	return g.begin == pc;
+}
+
+static bool is_stub(const struct emit *e)
+{
+	struct xl_segment g;
+
+	tree_segment(e->s, e->b->pc, &g);
+	return g.stub;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+/* A frame for the caller at [rsp], from context @node to @child; both registers change. */
+static void push_frame(struct emit *e, unsigned node, unsigned child)
+{
+	asm_slot_load(e, R11, RT_TREE_FRAME);
+	store32(e, node, R11, 12 - FRAME);
+	(void)child;
+}
+
+static void push_child(struct emit *e, unsigned child)
+{
+	store32(e, child, R11, 8);
+	asm_slot_store(e, child, RT_TREE_NODE);
+	at_base(e, true, 0xff, 0, child, CALLS);		/* inc */
+	asm_byte(e, 0x48);					/* mov child, [rsp] */
+	asm_byte(e, 0x8b);
+	asm_byte(e, (uint8_t)(0x04 | child << 3));
+	asm_byte(e, 0x24);
+	at_base(e, true, 0x89, child, R11, 0);
+	asm_bytes(e, "\x4d\x8d\x5b\x10", 4);			/* lea r11, [r11 + 16] */
+	asm_slot_store(e, R11, RT_TREE_FRAME);
+}
+
+/* Of a direct call to @pc, whose return address is on the stack. */
+void emit_tree_call(struct emit *e, uint64_t pc)
+{
+	uint8_t *miss, *done;
+
+	if (!e->in->abi_flags) {
+		leave_and_come_back(e, RT_ENDS_CALL, pc);
+		return;
+	}
+	asm_slot_store(e, RAX, RT_S_TMP);
+	add_to_context(e, RAX);
+	at_base(e, false, 0x81, 7, RAX, slot_at(e));		/* cmp dword, key */
+	put_key(e);
+	miss = jump_if_not_equal(e);
+	push_frame(e, RAX, RAX);
+	load32(e, RAX, RAX, slot_at(e) + 4);
+	push_child(e, RAX);
+	no_count(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, miss);
+	no_count(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO, pc);
+	bind(e, done);
+}
+
+/* ---- jumps ----------------------------------------------------------------------------------- */
+/* The context in @child is where a jump leads to. */
+static void enter_child(struct emit *e, unsigned child, bool stub)
+{
+	asm_slot_store(e, child, RT_TREE_NODE);
+	at_base(e, true, 0xff, 0, child, CALLS);
+	if (!stub)
+		return;
+	asm_slot_load(e, R11, RT_TREE_FRAME);
+	store32(e, child, R11, 8 - FRAME);
+}
+
+static void keep_flags(struct emit *e)
+{
+	asm_bytes(e, "\x9f\x0f\x90\xc0", 4);			/* lahf; seto al */
+	asm_slot_store(e, RAX, RT_S_TMP2);
+}
+
+static void give_flags_back(struct emit *e)
+{
+	asm_slot_load(e, RAX, RT_S_TMP2);
+	asm_bytes(e, "\x04\x7f\x9e", 3);			/* add al, 127; sahf */
+}
+
+/* A direct jump from the current block to @t, or falling there. */
+void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
+{
+	const bool free = !(live_at(e, t) & LV_FLAGS) ||
+		(e->in->abi_flags && is_entry(e->s, t->pc));
+	uint8_t *miss, *other, *done;
+
+	if (!memo) {
+		leave_and_come_back(e, RT_ENDS_ON, t->pc);
+		return;
+	}
+	asm_slot_store(e, RAX, RT_S_TMP);
+	if (!free)
+		keep_flags(e);
+	add_to_context(e, RAX);
+	asm_slot_load(e, R11, RT_TREE_FRAME);
+	at_base(e, false, 0x39, RAX, R11, 8 - FRAME);		/* cmp first, node */
+	other = jump_if_not_equal(e);
+	at_base(e, false, 0x81, 7, RAX, slot_at(e));
+	put_key(e);
+	miss = jump_if_not_equal(e);
+	load32(e, RAX, RAX, slot_at(e) + 4);
+	enter_child(e, RAX, is_stub(e));
+	no_count(e);
+	if (!free)
+		give_flags_back(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, miss);
+	bind(e, other);
+	no_count(e);
+	if (!free)
+		give_flags_back(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO, t->pc);
+	bind(e, done);
+}
+
+/* ---- returns --------------------------------------------------------------------------------- */
+/* lea rsp, [rsp + what the return takes off] */
+static void pop(struct emit *e, const struct insn *ret)
+{
+	asm_bytes(e, "\x48\x8d\xa4\x24", 4);
+	asm_u32(e, 8u + (ret->x.nimm ? (uint16_t)x86_imm(&ret->x, ret->p) : 0));
+}
+
+/* rcx is the program's, RT_S_RCX has it, and the address is on the stack. */
+static void leave_by_return(struct emit *e, const struct insn *ret)
+{
+	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	asm_map(e, e->b->n, 0);
+	asm_slot_store(e, RCX, RT_EXIT_PC);
+	pop(e, ret);
+	put_event(e, RT_ENDS_RETURN);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_jump(e, RT_DO_TREE);
+}
+
+/* rcx is in its slot. Where it comes out the context is the caller's. */
+uint8_t *emit_tree_return(struct emit *e, const struct insn *ret)
+{
+	uint8_t *miss;
+
+	if (!e->in->abi_flags) {
+		leave_by_return(e, ret);
+		return NULL;
+	}
+	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	asm_map(e, e->b->n, 0);
+	add_to_context(e, RCX);
+	asm_bytes(e, "\x4c\x8b\x1c\x24", 4);			/* mov r11, [rsp] */
+	asm_slot_load(e, RCX, RT_TREE_FRAME);
+	at_base(e, true, 0x39, R11, RCX, -FRAME);		/* cmp ret, r11 */
+	miss = jump_if_not_equal(e);
+	asm_bytes(e, "\x48\x8d\x49\xf0", 4);			/* lea rcx, [rcx - 16] */
+	asm_slot_store(e, RCX, RT_TREE_FRAME);
+	load32(e, RCX, RCX, 12 - FRAME);
+	asm_slot_store(e, RCX, RT_TREE_NODE);
+	no_count(e);
+	return miss;
+}
+
+/* Behind the return. */
+void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss)
+{
+	if (!miss)
+		return;
+	asm_map(e, e->b->n, 0);
+	bind(e, miss);
+	no_count(e);
+	leave_by_return(e, ret);
+}
+
+/* ---- indirect jumps and calls ---------------------------------------------------------------- */
+/* rcx and rdx are in their slots, rcx is the target: so is RT_EXIT_PC. Are they those of the
+ * thread's table? */
+static void leave_by_target(struct emit *e, uint32_t event)
+{
+	put_event(e, event);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RDX, RT_S_RDX);
+	asm_slot_jump(e, RT_DO_TREE);
+}
+
+static void look_up(struct emit *e, uint8_t *miss[2])
+{
+	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
+	asm_bytes(e, "\x41\x31\xd3", 3);			/* xor r11d, edx */
+	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
+	asm_u32(e, RT_TREE_TARGETS_MASK);
+	at_base(e, true, 0x39, RCX, R11, RT_TREE_TARGETS);
+	miss[0] = jump_if_not_equal(e);
+	at_base(e, false, 0x39, RDX, R11, RT_TREE_TARGETS + 8);
+	miss[1] = jump_if_not_equal(e);
+	load32(e, RCX, R11, RT_TREE_TARGETS + 12);
+}
+
+/* Of an indirect call, whose return address is on the stack. */
+void emit_tree_call_target(struct emit *e)
+{
+	uint8_t *miss[2];
+	uint8_t *done;
+
+	asm_slot_load(e, RCX, RT_EXIT_PC);
+	if (!e->in->abi_flags) {
+		leave_by_target(e, RT_ENDS_CALL);
+		return;
+	}
+	add_to_context(e, RDX);
+	look_up(e, miss);
+	push_frame(e, RDX, RCX);
+	push_child(e, RCX);
+	no_count(e);
+	asm_slot_load(e, RCX, RT_EXIT_PC);
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, miss[0]);
+	bind(e, miss[1]);
+	no_count(e);
+	leave_by_target(e, RT_ENDS_CALL | RT_TREE_MEMO);
+	bind(e, done);
+}
+
+/* Of an indirect jump: rcx is the target, both are in their slots. Flags change if @free; behind
+ * it rcx still is, and rdx is the program's. */
+void emit_tree_jump_target(struct emit *e, bool free)
+{
+	struct xl_segment g;
+	uint8_t *out, *done, *miss[2], *first, *also = NULL;
+
+	tree_segment(e->s, e->b->pc, &g);
+	asm_map(e, e->b->n, 0);
+	asm_slot_store(e, RCX, RT_EXIT_PC);
+	if (!free) {
+		asm_slot_store(e, RAX, RT_S_TMP);
+		keep_flags(e);
+	}
+	asm_lea_pc(e, RDX, g.hi - 1);
+	asm_bytes(e, "\x48\x29\xca\x48\x81\xfa", 6);		/* sub rdx, rcx; cmp rdx, bytes */
+	asm_u32(e, (uint32_t)(g.hi - g.lo));
+	asm_bytes(e, "\x0f\x83", 2);				/* jae */
+	asm_u32(e, 0);
+	out = e->c;
+	if (!free) {
+		give_flags_back(e);
+		asm_slot_load(e, RAX, RT_S_TMP);
+	}
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, out);
+	if (!free) {
+		give_flags_back(e);
+		asm_slot_load(e, RAX, RT_S_TMP);
+		leave_by_target(e, RT_ENDS_JUMP);
+	} else {
+		add_to_context(e, RDX);
+		asm_slot_load(e, R11, RT_TREE_FRAME);
+		at_base(e, false, 0x39, RDX, R11, 8 - FRAME);
+		first = jump_if_not_equal(e);
+		look_up(e, miss);
+		enter_child(e, RCX, g.stub);
+		no_count(e);
+		asm_slot_load(e, RCX, RT_EXIT_PC);
+		asm_byte(e, 0xe9);
+		asm_u32(e, 0);
+		also = e->c;
+		bind(e, first);
+		bind(e, miss[0]);
+		bind(e, miss[1]);
+		no_count(e);
+		leave_by_target(e, RT_ENDS_JUMP | RT_TREE_MEMO);
+	}
+	bind(e, done);
+	if (also)
+		bind(e, also);
+}
