@@ -197,6 +197,8 @@
 #define RT_TREE_MADE_MAX	(1u << 20)
 #define RT_TREE_SLOTS		0x2000000	/* u32: contexts by parent and function */
 #define RT_TREE_SLOTS_MAX	(1u << 24)
+#define RT_TREE_SITES		0x6000000	/* struct rt_tree_site: 16 MiB */
+#define RT_TREE_SITES_MASK	0xfffff0u	/* of (context ^ number << 4) */
 #define RT_TREE_NODES		0x8000000	/* struct rt_tree_node */
 #define RT_TREE_NODES_MAX	(1u << 22)
 #define RT_TREE_SLOT		16		/* of a node */
@@ -241,7 +243,10 @@ struct rt_frame_of_call {
 };
 struct rt_tree_signal { uint64_t next; uint32_t depth, end; };
 struct rt_tree_landing { uint64_t pc; uint32_t depth, unused; };
-struct rt_tree_target { uint64_t to; uint32_t node, child; };	/* of indirect calls and jumps */
+/* Of indirect calls and jumps; node | 1: of a jump where another context is its frame's first. */
+struct rt_tree_target { uint64_t to; uint32_t node, child; };
+/* Of direct ones for which no slot is left; first: of a jump, its frame's. */
+struct rt_tree_site { uint32_t node, key, child, first; };
 
 /* Code from module + at on, up to the next row's, is of @function; it begins at module + lo. */
 struct rt_function {

@@ -489,65 +489,96 @@ void rt_tree_leaves(struct rt_block *b)
 }
 
 /* ---- what translated code asks for ----------------------------------------------------------- */
-/* The context at @was has led here by the call or jump of the current event, and will again. */
-static void remember(struct rt_block *b, u32 was, u32 depth, u32 first, u64 calls)
+/* The context that a jump would lead to; 0: it is new. */
+static u32 known_child(struct rt_block *b, u32 parent, u64 pc, u32 function)
 {
-	const u32 event = b->tree_event, end = event & 15, node = here(b);
+	const u32 *slot = PLACE(b, RT_TREE_SLOTS);
+
+	if (NODE(b, parent)->depth >= b->tree_depth)
+		parent = NODE(b, parent)->parent;
+	return slot[slot_for(b, parent,
+			     function == RT_TREE_GENERATED ? made_at(b, pc) : function)];
+}
+
+/* Does @function stand nowhere on the path to context @node? */
+static int is_new_there(const struct rt_block *b, u32 node, u32 function)
+{
+	for (; node; node = NODE(b, node)->parent)
+		if (function_of(b, node) == function)
+			return 0;
+	return 1;
+}
+
+struct before { u32 node, depth, first; u64 calls; };
+
+/* The context has led here by the call or jump of the current event, and will again. */
+static void remember(struct rt_block *b, const struct before *was)
+{
+	const u32 event = b->tree_event, end = event & 15, node = here(b), from = offset_of(was->node);
 	const struct rt_frame_of_call *top = FRAMES(b) + depth_of(b) - 1;
-	struct rt_tree_node *n = NODE(b, was);
-	const u32 flags = flags_of(NODE(b, node)->function);
+	struct rt_tree_node *n = NODE(b, was->node);
+	const u32 flags = flags_of(NODE(b, node)->function), key = (u32)b->exit_id;
+	int first = 1;
 
 	if (!(event & RT_TREE_MEMO) || flags & RT_TREE_SETJMP)
 		return;
 	if (end == RT_ENDS_CALL) {
-		if (depth_of(b) != depth + 1 || top->ret >> 63)
+		if (depth_of(b) != was->depth + 1 || top->ret >> 63)
 			return;
 	} else {
-		const int stub = !!(flags_of(n->function) & RT_TREE_STUB);
-
-		if (first != offset_of(was) || depth_of(b) != depth ||
-		    NODE(b, node)->calls != calls + 1 || flags & RT_TREE_RESOLVES ||
-		    (end == RT_ENDS_JUMP && flags & RT_TREE_PART) ||
-		    top->first != (stub ? offset_of(node) : first))
+		first = was->first == from;
+		if (depth_of(b) != was->depth || NODE(b, node)->calls != was->calls + 1 ||
+		    flags & RT_TREE_RESOLVES || (end == RT_ENDS_JUMP && flags & RT_TREE_PART) ||
+		    top->first != (first && flags_of(n->function) & RT_TREE_STUB ?
+				   offset_of(node) : was->first))
 			return;
 	}
-	if (event & RT_TREE_HAS_CONT) {
-		n->slot[event >> 4 & 3].key = (u32)b->exit_id;
-		n->slot[event >> 4 & 3].child = offset_of(node);
-	} else {
-		const u32 at = ((u32)b->exit_pc ^ offset_of(was)) & RT_TREE_TARGETS_MASK;
+	if (!(event & RT_TREE_HAS_CONT)) {
+		const u32 also = first ? from : from | 1;
 
-		*(struct rt_tree_target *)PLACE(b, RT_TREE_TARGETS + at) =
-			(struct rt_tree_target){ b->exit_pc, offset_of(was), offset_of(node) };
+		if (!first && !is_new_there(b, was->node, function_of(b, node)))
+			return;
+		*(struct rt_tree_target *)
+			PLACE(b, RT_TREE_TARGETS + (((u32)b->exit_pc ^ also) & RT_TREE_TARGETS_MASK)) =
+			(struct rt_tree_target){ b->exit_pc, also, offset_of(node) };
+	} else if (first && !n->slot[event >> 4 & 3].key) {
+		n->slot[event >> 4 & 3].key = key;
+		n->slot[event >> 4 & 3].child = offset_of(node);
+	} else if (!first && !n->slot[(event >> 4 & 3) ^ 1].key &&
+		   is_new_there(b, was->node, function_of(b, node))) {
+		n->slot[(event >> 4 & 3) ^ 1].key = key;
+		n->slot[(event >> 4 & 3) ^ 1].child = offset_of(node);
+	} else if (end == RT_ENDS_CALL || top->first == was->first) {
+		*(struct rt_tree_site *)
+			PLACE(b, RT_TREE_SITES + ((from ^ key << 4) & RT_TREE_SITES_MASK)) =
+			(struct rt_tree_site){ from, key, offset_of(node), was->first };
 	}
 }
 
 static void follow(struct rt_block *b, u64 pc)
 {
-	const u32 was = here(b), depth = depth_of(b), end = b->tree_event & 15;
-	const u32 first = depth ? FRAMES(b)[depth - 1].first : 0;
+	struct before was = { here(b), depth_of(b), 0, 0 };
+	const u32 end = b->tree_event & 15;
 	struct place to;
-	u64 calls;
-	u32 node;
+	u32 node = 0;
 
 	if (!function_at(b, pc, &to)) {
 		b->tree_pending = 1;
 		return;
 	}
 	add_count(b);
-	node = b->tree_nodes;
-	calls = 0;
-	if (end != RT_ENDS_CALL && end != RT_ENDS_RETURN && first == b->tree_node) {
-		/* the context that a jump would lead to */
-		const int beside = !!(flags_of(NODE(b, was)->function) & RT_TREE_STUB);
+	if (was.depth)
+		was.first = FRAMES(b)[was.depth - 1].first;
+	if (b->tree_event & RT_TREE_MEMO && end != RT_ENDS_CALL) {
+		const int beside = !!(flags_of(NODE(b, was.node)->function) & RT_TREE_STUB);
 
-		node = child(b, beside ? NODE(b, was)->parent : was, pc, to.function);
-		calls = NODE(b, node)->calls;
+		node = known_child(b, beside ? NODE(b, was.node)->parent : was.node, pc,
+				   to.function);
+		was.calls = NODE(b, node)->calls;
 	}
 	arrive(b, pc, to);
-	if (end == RT_ENDS_CALL || here(b) == node)
-		if (to.entry || end != RT_ENDS_JUMP)
-			remember(b, was, depth, first, calls);
+	if (end == RT_ENDS_CALL || (here(b) == node && node && (to.entry || end != RT_ENDS_JUMP)))
+		remember(b, &was);
 }
 
 void rt_tree_event(struct rt_block *b)
@@ -556,6 +587,7 @@ void rt_tree_event(struct rt_block *b)
 	int32_t distance;
 
 	b->ctx.pc = pc;
+	((u64 *)PLACE(b, 0x1510000))[(b->tree_event & 15) | (b->tree_event >> 8 & 3) << 4]++; /*DEBUG*/
 	b->tree_end = b->tree_event & 15;
 	b->tree_next = 0;
 	if (b->tree_end == RT_ENDS_CALL)
@@ -566,10 +598,7 @@ void rt_tree_event(struct rt_block *b)
 		return;
 	}
 	distance = *(const int32_t *)PTR(RT_SHADOW + 4 * (u64)(u32)pc);
-	if (!distance) {
-		rt_resume(b);
-		return;
-	}
+	/* without an entry it faults there, as in translated code, and gets one */
 	b->s_rcx = b->ctx.gpr[RCX];
 	b->s_rdx = b->ctx.gpr[RDX];
 	b->resume = pc + (u64)(int64_t)distance;

@@ -230,7 +230,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
-	code += nlink * XL_STUB_MAX + 64;
+	code += nlink * XL_STUB_MAX + 64 + (s->in->kind == XL_TREE ? 2 * TREE_BOUND : 0);
 	if (s->in->check_bytes || counting)
 		code += s->nblock * CHECK_COLD_BYTES;
 	if (counting)
@@ -595,6 +595,8 @@ static void emit_pass(struct scratch *s, bool counting)
 	/* the cold part: whoever is there has left its block and steps on into the runtime */
 	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
 	emit_map_end(&e);
+	if (grows_tree(&e))
+		emit_tree_routines(&e, s->ntail && s->in->abi_flags, s->nedge);
 	for (size_t k = 0; k < s->ntail; k++)
 		emit_tail(&e, &s->tail[k]);
 	if (s->ntail) {

@@ -53,6 +53,7 @@ struct emit {
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	bool stale;			/* xl_link.stale of what is emitted */
 	bool back;			/* what is emitted is a jump back: block.back */
+	uint32_t tree_call, tree_jump;	/* the unit's routines for them: emit_tree.c; 0: none */
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 
@@ -168,11 +169,13 @@ void emit_check(struct emit *e, uint32_t *chain);
 void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
 
 /* ---- emit_tree.c ----------------------------------------------------------------------------- */
-#define TREE_BOUND	420
+#define TREE_BOUND	480
 static inline bool grows_tree(const struct emit *e)
 {
 	return e->in->kind == XL_TREE;
 }
+/* In the cold part, before who uses them. */
+void emit_tree_routines(struct emit *e, bool calls, bool jumps);
 void emit_tree_call(struct emit *e, uint64_t pc);
 void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo);
 /* What it returns is for the second, or NULL: nothing comes behind the first. */

@@ -89,8 +89,8 @@ static void put_event(struct emit *e, uint32_t event)
 	put_key(e);
 }
 
-/* All registers are the program's; it goes on behind this. */
-static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
+/* All registers are the program's; it goes on behind this. @routine: that tries first, 0: none. */
+static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
 {
 	put_event(e, event | slot_of(e) << 4 | RT_TREE_HAS_CONT);
 	asm_exit_pc(e, pc);
@@ -99,7 +99,13 @@ static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
 	asm_u32(e, 9 + 9 + 8);
 	asm_slot_store(e, RAX, RT_CONT);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	asm_slot_jump(e, RT_DO_TREE);
+	if (!routine) {
+		asm_slot_jump(e, RT_DO_TREE);
+		return;
+	}
+	asm_byte(e, 0xe9);
+	asm_u32(e, routine - (here(e) + 4));
+	asm_nops(e, 3);				/* as long as the other */
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -149,14 +155,14 @@ static bool is_stub(const struct emit *e)
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
-/* A frame for the caller at [rsp], from context @node to @child; both registers change. */
-static void push_frame(struct emit *e, unsigned node, unsigned child)
+/* The caller's context @node waits in its frame, and r11 is the next one's place. */
+static void push_frame(struct emit *e, unsigned node)
 {
 	asm_slot_load(e, R11, RT_TREE_FRAME);
 	store32(e, node, R11, 12 - FRAME);
-	(void)child;
 }
 
+/* ... which is @child's, from where [rsp] says; the register changes. */
 static void push_child(struct emit *e, unsigned child)
 {
 	store32(e, child, R11, 8);
@@ -177,7 +183,7 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	uint8_t *miss, *done;
 
 	if (!e->in->abi_flags) {
-		leave_and_come_back(e, RT_ENDS_CALL, pc);
+		leave_and_come_back(e, RT_ENDS_CALL, pc, 0);
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
@@ -185,7 +191,7 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	at_base(e, false, 0x81, 7, RAX, slot_at(e));		/* cmp dword, key */
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	push_frame(e, RAX, RAX);
+	push_frame(e, RAX);
 	load32(e, RAX, RAX, slot_at(e) + 4);
 	push_child(e, RAX);
 	no_count(e);
@@ -196,8 +202,70 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	bind(e, miss);
 	no_count(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO, pc);
+	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO, pc, e->tree_call);
 	bind(e, done);
+}
+
+/* ---- what a slot does not remember ------------------------------------------------------------
+ * One routine of the unit for calls, one for jumps. RT_CONT says where to go on; flags change. */
+static uint8_t *compare_site(struct emit *e, unsigned reg, int32_t field)
+{
+	at_base(e, false, 0x39, reg, R11, RT_TREE_SITES + field);
+	return jump_if_not_equal(e);
+}
+
+static void emit_routine(struct emit *e, bool call)
+{
+	uint8_t *miss[3];
+
+	asm_slot_store(e, RAX, RT_S_TMP);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_TREE_NODE);
+	if (!call)
+		at_base(e, true, 0x01, R11, RAX, SELF);	/* none, if that has been done */
+	asm_slot_load(e, RCX, RT_EXIT_ID);
+	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
+	asm_bytes(e, "\x41\xc1\xe3\x04", 4);		/* shl r11d, 4 */
+	asm_bytes(e, "\x41\x31\xc3", 3);			/* xor r11d, eax */
+	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
+	asm_u32(e, RT_TREE_SITES_MASK);
+	miss[0] = compare_site(e, RAX, 0);
+	miss[1] = compare_site(e, RCX, 4);
+	if (call) {
+		load32(e, RCX, R11, RT_TREE_SITES + 8);
+		push_frame(e, RAX);
+		push_child(e, RCX);
+	} else {
+		asm_slot_load(e, RCX, RT_TREE_FRAME);
+		load32(e, RCX, RCX, 8 - FRAME);
+		miss[2] = compare_site(e, RCX, 12);
+		load32(e, RCX, R11, RT_TREE_SITES + 8);
+		asm_slot_store(e, RCX, RT_TREE_NODE);
+		at_base(e, true, 0xff, 0, RCX, CALLS);
+	}
+	no_count(e);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_jump(e, RT_CONT);
+	for (unsigned k = 0; k < (call ? 2 : 3); k++)
+		bind(e, miss[k]);
+	no_count(e);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_jump(e, RT_DO_TREE);
+}
+
+void emit_tree_routines(struct emit *e, bool calls, bool jumps)
+{
+	e->tree_call = e->tree_jump = 0;
+	if (calls) {
+		e->tree_call = here(e);
+		emit_routine(e, true);
+	}
+	if (jumps) {
+		e->tree_jump = here(e);
+		emit_routine(e, false);
+	}
 }
 
 /* ---- jumps ----------------------------------------------------------------------------------- */
@@ -229,10 +297,11 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 {
 	const bool free = !(live_at(e, t) & LV_FLAGS) ||
 		(e->in->abi_flags && is_entry(e->s, t->pc));
-	uint8_t *miss, *other, *done;
+	const int32_t second = RT_TREE_SLOT + 8 * (int32_t)(slot_of(e) ^ 1);
+	uint8_t *miss, *other, *also, *done, *entered;
 
 	if (!memo) {
-		leave_and_come_back(e, RT_ENDS_ON, t->pc);
+		leave_and_come_back(e, RT_ENDS_ON, t->pc, 0);
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
@@ -247,6 +316,16 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	miss = jump_if_not_equal(e);
 	load32(e, RAX, RAX, slot_at(e) + 4);
 	enter_child(e, RAX, is_stub(e));
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	entered = e->c;
+	bind(e, other);
+	at_base(e, false, 0x81, 7, RAX, second);
+	put_key(e);
+	also = jump_if_not_equal(e);
+	load32(e, RAX, RAX, second + 4);
+	enter_child(e, RAX, false);
+	bind(e, entered);
 	no_count(e);
 	if (!free)
 		give_flags_back(e);
@@ -255,12 +334,12 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	asm_u32(e, 0);
 	done = e->c;
 	bind(e, miss);
-	bind(e, other);
+	bind(e, also);
 	no_count(e);
 	if (!free)
 		give_flags_back(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO, t->pc);
+	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO, t->pc, free ? e->tree_jump : 0);
 	bind(e, done);
 }
 
@@ -356,7 +435,7 @@ void emit_tree_call_target(struct emit *e)
 	}
 	add_to_context(e, RDX);
 	look_up(e, miss);
-	push_frame(e, RDX, RCX);
+	push_frame(e, RDX);
 	push_child(e, RCX);
 	no_count(e);
 	asm_slot_load(e, RCX, RT_EXIT_PC);
@@ -406,15 +485,23 @@ void emit_tree_jump_target(struct emit *e, bool free)
 		add_to_context(e, RDX);
 		asm_slot_load(e, R11, RT_TREE_FRAME);
 		at_base(e, false, 0x39, RDX, R11, 8 - FRAME);
-		first = jump_if_not_equal(e);
+		asm_bytes(e, "\x41\x0f\x95\xc3", 4);		/* setne r11b */
+		asm_bytes(e, "\x45\x0f\xb6\xdb", 4);		/* movzx r11d, r11b */
+		asm_bytes(e, "\x44\x09\xda", 3);		/* or edx, r11d */
 		look_up(e, miss);
-		enter_child(e, RCX, g.stub);
+		enter_child(e, RCX, false);
+		if (g.stub) {
+			asm_bytes(e, "\xf6\xc2\x01", 3);	/* test dl, 1 */
+			first = jump_if_not_equal(e);
+			asm_slot_load(e, R11, RT_TREE_FRAME);
+			store32(e, RCX, R11, 8 - FRAME);
+			bind(e, first);
+		}
 		no_count(e);
 		asm_slot_load(e, RCX, RT_EXIT_PC);
 		asm_byte(e, 0xe9);
 		asm_u32(e, 0);
 		also = e->c;
-		bind(e, first);
 		bind(e, miss[0]);
 		bind(e, miss[1]);
 		no_count(e);
