@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* grow.c - trees that have grown in thread blocks (runtime/tree.c), taken over as threads end */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/thread.h"
@@ -33,8 +32,6 @@ void grow_end(struct tracer *t, uint32_t i)
 	if (!t->o.grow || !b->tree)
 		return;
 	pm_acquired_from_process(b);
-	if (getenv("PUGMARK_DBG")) /*DEBUG*/
-		for (int k = 0; k < 64; k++) { uint64_t c = ((const uint64_t *)(const void *)(base + 0x1510000))[k]; if (c) fprintf(stderr, "DBG end %d %s %s %lu\n", k & 15, k & 16 ? "cont" : "", k & 32 ? "memo" : "", (unsigned long)c); } /*DEBUG*/
 	n = n > most ? most : n;
 	v = pm_alloc((n + 1) * sizeof *v);
 	for (uint32_t k = 0; k < n; k++) {

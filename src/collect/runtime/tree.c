@@ -587,7 +587,6 @@ void rt_tree_event(struct rt_block *b)
 	int32_t distance;
 
 	b->ctx.pc = pc;
-	((u64 *)PLACE(b, 0x1510000))[(b->tree_event & 15) | (b->tree_event >> 8 & 3) << 4]++; /*DEBUG*/
 	b->tree_end = b->tree_event & 15;
 	b->tree_next = 0;
 	if (b->tree_end == RT_ENDS_CALL)

@@ -89,23 +89,29 @@ static void put_event(struct emit *e, uint32_t event)
 	put_key(e);
 }
 
-/* All registers are the program's; it goes on behind this. @routine: that tries first, 0: none. */
+/* All registers are the program's; it goes on behind this. @routine: what tries first, where flags
+ * are free and nothing is counted; 0: none. */
 static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
 {
 	put_event(e, event | slot_of(e) << 4 | RT_TREE_HAS_CONT);
+	if (routine) {
+		asm_lea_pc(e, R11, pc);
+		asm_slot_store(e, R11, RT_EXIT_PC);
+		asm_bytes(e, "\x4c\x8d\x1d", 3);		/* lea r11, [rip + cont] */
+		asm_u32(e, 9 + 3 + 5);
+		asm_slot_store(e, R11, RT_CONT);
+		no_count(e);
+		asm_byte(e, 0xe9);
+		asm_u32(e, routine - (here(e) + 4));
+		return;
+	}
 	asm_exit_pc(e, pc);
 	asm_slot_store(e, RAX, RT_S_TMP);
 	asm_bytes(e, "\x48\x8d\x05", 3);			/* lea rax, [rip + cont] */
 	asm_u32(e, 9 + 9 + 8);
 	asm_slot_store(e, RAX, RT_CONT);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	if (!routine) {
-		asm_slot_jump(e, RT_DO_TREE);
-		return;
-	}
-	asm_byte(e, 0xe9);
-	asm_u32(e, routine - (here(e) + 4));
-	asm_nops(e, 3);				/* as long as the other */
+	asm_slot_jump(e, RT_DO_TREE);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
