@@ -52,3 +52,11 @@ void grow_end(struct tracer *t, uint32_t i)
 	t->o.grow->grown(t->o.grow->self, &s, v, n);
 	free(v);
 }
+
+void trace_mapped(const struct tracer *t, uint32_t i)
+{
+	uint8_t *base = (uint8_t *)trace_block(t, i);
+
+	if (t->o.grow && trace_block(t, i)->tree)
+		memset(base + RT_TREE_TARGETS, 0, RT_TREE_TARGETS_MASK + 16);
+}

@@ -155,8 +155,10 @@ void trace_note(struct tracer *t, uint32_t i, enum rt_note type, const uint64_t 
 	uint32_t head = RT_NOTE(type, (uint32_t)size);
 	uint8_t *to;
 
-	if (b->tree && type == RT_N_UNKNOWN)
+	if (b->tree && type == RT_N_UNKNOWN) {
 		b->tree_unknown = arg[0];
+		return;
+	}
 	/* the guard pages are not guarded here, and serve as overflow */
 	if (!b->tracing || off < chunk || off > chunk + l->stride - size - 4 || off % 4)
 		return;

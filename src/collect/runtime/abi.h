@@ -531,6 +531,9 @@ struct rt_block {			/* at gs:0 */
 	uint64_t tree_next;		/* ... and where control is awaited then */
 	uint32_t tree_nodes, tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
 	uint32_t tree_depth, pad7;
+	/* A call or a signal has led to tree_undo_pc, where nothing has executed: what was before. */
+	uint64_t tree_undo_pc, tree_undo_to, tree_undo_node, tree_undo_frame, tree_undo_next;
+	uint32_t tree_undo_end, tree_undo_calls;
 	uint64_t tree_unknown;		/* pc of an instruction that the decoder does not know, and
 					 * that is executed in place */
 	uint32_t not_copied;		/* replayed, of log_home: 1: some of its memory is not what

@@ -11,6 +11,27 @@
 
 #define CTX(i) %gs:RT_CTX + 8 * (i)
 
+	.macro	restore_all
+	pushq	CTX(17)
+	popfq
+	mov	CTX(0), %rax
+	mov	CTX(1), %rcx
+	mov	CTX(2), %rdx
+	mov	CTX(3), %rbx
+	mov	CTX(5), %rbp
+	mov	CTX(6), %rsi
+	mov	CTX(7), %rdi
+	mov	CTX(8), %r8
+	mov	CTX(9), %r9
+	mov	CTX(10), %r10
+	mov	%gs:RT_OUT_R11, %r11
+	mov	CTX(12), %r12
+	mov	CTX(13), %r13
+	mov	CTX(14), %r14
+	mov	CTX(15), %r15
+	mov	CTX(4), %rsp
+	.endm
+
 	.section .text.entry,"ax"
 	.globl rt_boot_entry
 rt_boot_entry:				/* all registers are the program's at its first
@@ -127,27 +148,14 @@ rt_restore_now:
 	jne	3f
 	mov	%gs:RT_UNTIL, %rax
 3:	cmpl	$5, %gs:RT_R11_USE
-	jne	4f
+	je	rt_restore_tree
+	mov	%rax, %gs:RT_OUT_R11
+	restore_all
+	jmp	*%gs:RT_RESUME
+rt_restore_tree:
 	mov	%gs:RT_TREE_COUNT, %rax
-4:	mov	%rax, %gs:RT_OUT_R11
-	pushq	CTX(17)
-	popfq
-	mov	CTX(0), %rax
-	mov	CTX(1), %rcx
-	mov	CTX(2), %rdx
-	mov	CTX(3), %rbx
-	mov	CTX(5), %rbp
-	mov	CTX(6), %rsi
-	mov	CTX(7), %rdi
-	mov	CTX(8), %r8
-	mov	CTX(9), %r9
-	mov	CTX(10), %r10
-	mov	%gs:RT_OUT_R11, %r11
-	mov	CTX(12), %r12
-	mov	CTX(13), %r13
-	mov	CTX(14), %r14
-	mov	CTX(15), %r15
-	mov	CTX(4), %rsp
+	mov	%rax, %gs:RT_OUT_R11
+	restore_all
 	movq	$0, %gs:RT_TREE_COUNT
 	.globl	rt_gone
 rt_gone:				/* the count is in the register */

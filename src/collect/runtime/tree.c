@@ -460,6 +460,25 @@ static void arrive(struct rt_block *b, u64 pc, struct place to)
 		move(b, pc, to, end);
 }
 
+/* ... by a call or a signal: that can be taken back as long as nothing has executed. */
+static void arrive_first(struct rt_block *b, u64 pc, struct place to)
+{
+	const u32 end = b->tree_end;
+	const u64 node = b->tree_node, frame = b->tree_frame, next = b->tree_next;
+
+	arrive(b, pc, to);
+	b->tree_undo_pc = 0;
+	if ((end != RT_ENDS_CALL && end != RT_ENDS_SIGNAL) || b->tree_frame <= frame)
+		return;
+	b->tree_undo_pc = pc;
+	b->tree_undo_to = b->tree_node;
+	b->tree_undo_node = node;
+	b->tree_undo_frame = frame;
+	b->tree_undo_end = end;
+	b->tree_undo_next = next;
+	b->tree_undo_calls = 1;
+}
+
 static void add_count(struct rt_block *b)
 {
 	NODE(b, here(b))->self += b->tree_count;
@@ -470,13 +489,13 @@ void rt_tree_settle(struct rt_block *b, u64 pc)
 {
 	struct place to;
 
-	if (!b->tree_pending || b->r11_use != RT_R11_TREE)
+	if (!b->tree_pending || !b->tree)
 		return;
 	if (!function_at(b, pc, &to))
 		return;				/* it faults there */
 	b->tree_pending = 0;
 	add_count(b);
-	arrive(b, pc, to);
+	arrive_first(b, pc, to);
 }
 
 void rt_tree_leaves(struct rt_block *b);
@@ -576,7 +595,7 @@ static void follow(struct rt_block *b, u64 pc)
 				   to.function);
 		was.calls = NODE(b, node)->calls;
 	}
-	arrive(b, pc, to);
+	arrive_first(b, pc, to);
 	if (end == RT_ENDS_CALL || (here(b) == node && node && (to.entry || end != RT_ENDS_JUMP)))
 		remember(b, &was);
 }
@@ -615,12 +634,26 @@ int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 }
 
 /* ---- what the kernel does -------------------------------------------------------------------- */
+/* A signal comes before the first instruction at @pc: control has not arrived there. */
+static void undo(struct rt_block *b, u64 pc)
+{
+	if (b->tree_undo_pc != pc || b->tree_undo_to != b->tree_node)
+		return;
+	NODE(b, here(b))->calls -= b->tree_undo_calls;
+	b->tree_node = b->tree_undo_node;
+	b->tree_frame = b->tree_undo_frame;
+	b->tree_end = b->tree_undo_end;
+	b->tree_next = b->tree_undo_next;
+	b->tree_undo_pc = 0;
+}
+
 static void signal_comes(struct rt_block *b, u64 pc)
 {
 	struct rt_tree_signal *const v = SIGNALS(b);
 
 	if (!depth_of(b))
 		return;
+	undo(b, pc);
 	if (b->tree_end != RT_ENDS_SIGNAL)
 		forget(b);
 	if (b->tree_signals == RT_TREE_SIGNALS_MAX) {
@@ -662,6 +695,8 @@ void rt_tree_note(struct rt_block *b, u32 type, const u64 *arg)
 {
 	if (!b->tree)
 		return;
+	if (b->tree_count && type != RT_N_STATE)
+		b->tree_undo_pc = 0;
 	add_count(b);
 	switch (type) {
 	case RT_N_SIGNAL:
@@ -679,7 +714,8 @@ void rt_tree_note(struct rt_block *b, u32 type, const u64 *arg)
 		b->tree_pending = 1;
 		break;
 	}
-	b->tree_unknown = 0;
+	if (type != RT_N_STATE)
+		b->tree_unknown = 0;
 }
 
 void rt_tree_begin(struct rt_block *b)

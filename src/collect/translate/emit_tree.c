@@ -379,7 +379,7 @@ uint8_t *emit_tree_return(struct emit *e, const struct insn *ret)
 		return NULL;
 	}
 	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
-	asm_map(e, e->b->n, 0);
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED);		/* it may fault where it goes */
 	add_to_context(e, RCX);
 	asm_bytes(e, "\x4c\x8b\x1c\x24", 4);			/* mov r11, [rsp] */
 	asm_slot_load(e, RCX, RT_TREE_FRAME);
