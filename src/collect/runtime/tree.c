@@ -460,6 +460,12 @@ static void arrive(struct rt_block *b, u64 pc, struct place to)
 		move(b, pc, to, end);
 }
 
+/* It is another number if anything happens in the context. */
+static u32 has_seen(const struct rt_block *b)
+{
+	return (u32)(NODE(b, here(b))->calls + NODE(b, here(b))->self);
+}
+
 /* ... by a call or a signal: that can be taken back as long as nothing has executed. */
 static void arrive_first(struct rt_block *b, u64 pc, struct place to)
 {
@@ -476,7 +482,7 @@ static void arrive_first(struct rt_block *b, u64 pc, struct place to)
 	b->tree_undo_frame = frame;
 	b->tree_undo_end = end;
 	b->tree_undo_next = next;
-	b->tree_undo_calls = 1;
+	b->tree_undo_calls = has_seen(b);
 }
 
 static void add_count(struct rt_block *b)
@@ -610,6 +616,11 @@ void rt_tree_event(struct rt_block *b)
 	b->tree_next = 0;
 	if (b->tree_end == RT_ENDS_CALL)
 		b->tree_next = *(const u64 *)PTR(b->ctx.gpr[RSP]);
+	if (pc >> 47 && pc >> 47 != 0x1ffff) {	/* no address at all: the instruction faults */
+		b->tree_end = RT_ENDS_ON;
+		b->resume = b->cont;
+		return;
+	}
 	follow(b, pc);
 	if (b->tree_event & RT_TREE_HAS_CONT) {
 		b->resume = b->cont;
@@ -637,9 +648,10 @@ int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 /* A signal comes before the first instruction at @pc: control has not arrived there. */
 static void undo(struct rt_block *b, u64 pc)
 {
-	if (b->tree_undo_pc != pc || b->tree_undo_to != b->tree_node)
+	if (b->tree_undo_pc != pc || b->tree_undo_to != b->tree_node ||
+	    b->tree_undo_calls != has_seen(b))
 		return;
-	NODE(b, here(b))->calls -= b->tree_undo_calls;
+	NODE(b, here(b))->calls--;
 	b->tree_node = b->tree_undo_node;
 	b->tree_frame = b->tree_undo_frame;
 	b->tree_end = b->tree_undo_end;
@@ -695,8 +707,6 @@ void rt_tree_note(struct rt_block *b, u32 type, const u64 *arg)
 {
 	if (!b->tree)
 		return;
-	if (b->tree_count && type != RT_N_STATE)
-		b->tree_undo_pc = 0;
 	add_count(b);
 	switch (type) {
 	case RT_N_SIGNAL:

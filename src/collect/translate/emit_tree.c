@@ -350,23 +350,35 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 }
 
 /* ---- returns --------------------------------------------------------------------------------- */
-/* lea rsp, [rsp + what the return takes off] */
-static void pop(struct emit *e, const struct insn *ret)
+/* RT_CONT = what lies @bytes further on than the end of this. */
+static void put_cont(struct emit *e, unsigned reg, uint32_t bytes)
 {
-	asm_bytes(e, "\x48\x8d\xa4\x24", 4);
-	asm_u32(e, 8u + (ret->x.nimm ? (uint16_t)x86_imm(&ret->x, ret->p) : 0));
+	asm_bytes(e, "\x48\x8d", 2);				/* lea reg, [rip + bytes] */
+	asm_byte(e, (uint8_t)(reg << 3 | 5));
+	asm_u32(e, 9 + bytes);
+	asm_slot_store(e, reg, RT_CONT);
 }
 
-/* rcx is the program's, RT_S_RCX has it, and the address is on the stack. */
+/* RT_S_RCX has the program's rcx, and the address is on the stack. If it is none at all it comes
+ * back, and returns there. */
 static void leave_by_return(struct emit *e, const struct insn *ret)
 {
+	const uint32_t bytes = 8u + (ret->x.nimm ? (uint16_t)x86_imm(&ret->x, ret->p) : 0);
+
 	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
 	asm_map(e, e->b->n, 0);
 	asm_slot_store(e, RCX, RT_EXIT_PC);
-	pop(e, ret);
 	put_event(e, RT_ENDS_RETURN);
+	put_cont(e, RCX, 8 + 9 + 8);
+	asm_bytes(e, "\x48\x8d\xa4\x24", 4);			/* lea rsp, [rsp + bytes] */
+	asm_u32(e, bytes);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_slot_jump(e, RT_DO_TREE);
+	asm_bytes(e, "\x48\x8d\xa4\x24", 4);
+	asm_u32(e, -bytes);
+	asm_map(e, e->b->n - 1, 0);
+	asm_byte(e, 0xc3);
+	asm_map(e, e->b->n, 0);
 }
 
 /* rcx is in its slot. Where it comes out the context is the caller's. */
@@ -405,11 +417,12 @@ void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss)
 }
 
 /* ---- indirect jumps and calls ---------------------------------------------------------------- */
-/* rcx and rdx are in their slots, rcx is the target: so is RT_EXIT_PC. Are they those of the
- * thread's table? */
+/* rcx and rdx are in their slots, and RT_EXIT_PC is the target. If that is no address at all it comes
+ * back behind this. */
 static void leave_by_target(struct emit *e, uint32_t event)
 {
 	put_event(e, event);
+	put_cont(e, RDX, 9 + 9 + 8);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_slot_load(e, RDX, RT_S_RDX);
 	asm_slot_jump(e, RT_DO_TREE);
@@ -437,6 +450,7 @@ void emit_tree_call_target(struct emit *e)
 	asm_slot_load(e, RCX, RT_EXIT_PC);
 	if (!e->in->abi_flags) {
 		leave_by_target(e, RT_ENDS_CALL);
+		asm_slot_load(e, RCX, RT_EXIT_PC);
 		return;
 	}
 	add_to_context(e, RDX);
@@ -444,7 +458,6 @@ void emit_tree_call_target(struct emit *e)
 	push_frame(e, RDX);
 	push_child(e, RCX);
 	no_count(e);
-	asm_slot_load(e, RCX, RT_EXIT_PC);
 	asm_byte(e, 0xe9);
 	asm_u32(e, 0);
 	done = e->c;
@@ -453,6 +466,7 @@ void emit_tree_call_target(struct emit *e)
 	no_count(e);
 	leave_by_target(e, RT_ENDS_CALL | RT_TREE_MEMO);
 	bind(e, done);
+	asm_slot_load(e, RCX, RT_EXIT_PC);
 }
 
 /* Of an indirect jump: rcx is the target, both are in their slots. Flags change if @free; behind
@@ -504,7 +518,6 @@ void emit_tree_jump_target(struct emit *e, bool free)
 			bind(e, first);
 		}
 		no_count(e);
-		asm_slot_load(e, RCX, RT_EXIT_PC);
 		asm_byte(e, 0xe9);
 		asm_u32(e, 0);
 		also = e->c;
@@ -513,7 +526,9 @@ void emit_tree_jump_target(struct emit *e, bool free)
 		no_count(e);
 		leave_by_target(e, RT_ENDS_JUMP | RT_TREE_MEMO);
 	}
-	bind(e, done);
 	if (also)
 		bind(e, also);
+	asm_slot_load(e, RCX, RT_EXIT_PC);
+	bind(e, done);
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED | XL_RDX_SAVED);
 }
