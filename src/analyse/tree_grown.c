@@ -76,6 +76,8 @@ static void grown(void *self, const struct pm_stream *stream, const struct pm_gr
 		if (f >= t->nfunction)		/* the process has written over it */
 			f = PM_TREE_OTHERS;
 		of[i] = pm_tree_child(t, of[node[i].parent], f);
+		if (f == PM_TREE_OTHERS && !t->overflow)
+			t->overflow = of[i];
 		t->node[of[i]].self += node[i].self;
 		t->node[of[i]].calls += node[i].calls;
 	}

@@ -24,7 +24,7 @@ struct pm_growing_about {		/* a function */
 };
 
 #define PM_GROWN_MADE 2u		/* the function of generated code */
-struct pm_grown {			/* a context; parents come first, [0] is all of the thread */
+struct pm_grown {			/* a context; parents come first, [0] is all the thread */
 	uint64_t self, calls, pc;	/* pc: where a function of generated code begins */
 	uint32_t parent, function;
 };

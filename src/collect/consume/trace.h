@@ -66,7 +66,7 @@ bool trace_counts(struct tracer *t, uint32_t i);
 void trace_follows(struct tracer *t, uint32_t i, uint32_t former);
 /* It is over; nothing more will be written. @status as PM_EV_EXIT has it, @flags likewise. */
 void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags);
-/* Code of its process has been mapped or has vanished: what its tree remembers of addresses goes. */
+/* Its process has mapped or unmapped code: what its tree remembers of addresses goes. */
 void trace_mapped(const struct tracer *t, uint32_t i);
 /* Is there still something of it to be consumed? @t may be NULL. */
 bool trace_busy(const struct tracer *t, uint32_t i);

@@ -60,6 +60,7 @@ void functions_segment(struct spaces *sp, const struct module *m, uint64_t pc,
 {
 	struct session *s = session_of(sp);
 	const struct functions *f;
+	const struct rt_function_info *info;
 	const struct rt_function *row;
 	uint32_t lo = 0, hi;
 
@@ -84,7 +85,8 @@ void functions_segment(struct spaces *sp, const struct module *m, uint64_t pc,
 		out->hi = m->text.lo + row[1].at;
 	out->begin = m->text.lo + row->lo;
 	out->function = row->function;
-	out->stub = ((struct rt_function_info *)(void *)LAST(s))[row->function].flags & RT_TREE_STUB;
+	info = (const void *)LAST(s);
+	out->stub = info[row->function].flags & RT_TREE_STUB;
 }
 
 uint32_t functions_hash(struct spaces *sp, const struct module *m)

@@ -222,7 +222,7 @@ struct rt_target {
 	uint64_t unused;
 };
 
-/* ---- a calling-context tree (runtime/tree.c) --------------------------------------------------- */
+/* ---- a calling-context tree (runtime/tree.c) ------------------------------------------------- */
 enum rt_tree_end { RT_ENDS_ON, RT_ENDS_JUMP, RT_ENDS_CALL, RT_ENDS_RETURN, RT_ENDS_SIGNAL };
 enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 	RT_TREE_STUB = 1, RT_TREE_SETJMP = 2, RT_TREE_UNWINDS = 4, RT_TREE_PART = 8,
@@ -531,7 +531,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t tree_next;		/* ... and where control is awaited then */
 	uint32_t tree_nodes, tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
 	uint32_t tree_depth, pad7;
-	/* A call or a signal has led to tree_undo_pc, where nothing has executed: what was before. */
+	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
 	uint64_t tree_undo_pc, tree_undo_to, tree_undo_node, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;
 	uint64_t tree_unknown;		/* pc of an instruction that the decoder does not know, and

@@ -1,14 +1,39 @@
 /* SPDX-License-Identifier: MIT */
 /* tree.c - a calling-context tree that grows in the traced process
  *
- * Each thread has a tree, in its thread block (RT_TREE_* in abi.h). Translated code knows the
- * context where control is, and counts. What it does not do itself - the first time that a context
- * calls somebody, returns to who has not called, exceptions, signals - it leaves to rt_tree_event().
- * The rules are those of analyse/tree_stack.c, function for function: both give the same tree. Whose
- * code an address is says the controller, a text at a time (RQ_FUNCTIONS).
+ * Each thread has a tree, in its thread block (RT_TREE_* in abi.h): an array of contexts, a stack
+ * of calls that have not returned, and where control is. Translated code (translate/emit_tree.c)
+ * counts instructions in the cursor register, and adds them to the context where control leaves a
+ * function:
  *
- * FULL. After RT_TREE_NODES_MAX contexts new ones have their functions below one context; code of
- * a program that nests deeper than RT_TREE_FRAMES_MAX forgets the outer half of its callers. */
+ *   a call            the context has four slots, block's number -> context; then the thread's table
+ *                     of sites, which has all others; pushes a frame
+ *   an indirect call  the thread's table of targets
+ *   a return          to where the innermost frame says; pops it
+ *   a direct jump, or falling, to another function: slots, and sites
+ *   an indirect one   within the function nothing; else targets
+ *
+ * What is not found leaves to rt_tree_event(). The rules are those of analyse/tree_stack.c,
+ * function for function: both give the same tree. The same goes for signals, and for what returns
+ * to who has not called: exceptions, longjmp(), stacks that change. A frame from which not
+ * everything is as simple has its return address inverted, so that a return from it comes here,
+ * too.
+ *
+ * Whose code an address is says the controller, a text at a time (RQ_FUNCTIONS). Translations
+ * depend on it: they are kept under a name with a hash of the text's functions
+ * (cache/load_file.c).
+ *
+ * EXACT. An instruction counts where it executed; what a signal cuts off, the controller takes
+ * back (trace_cut()). Who is killed has all in its tree but what the register had.
+ * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
+ * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
+ * MEMORY. A context takes 64 bytes and its slot of the hash table. After RT_TREE_NODES_MAX
+ * contexts of a thread new ones have their functions below one, '[other contexts]', which is said
+ * at the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their
+ * callers: a page that faults is behind the last frame.
+ * NOT HERE are 32-bit programs, recordings, parts of runs (regions, threads, --pid) and what other
+ * events need: consumers walk a trace for these. PUGMARK_NO_GROWING=1 in the environment: always.
+ */
 #include "rt.h"
 
 #if !defined RT_IDT && !defined __i386__
@@ -539,7 +564,8 @@ struct before { u32 node, depth, first; u64 calls; };
 /* The context has led here by the call or jump of the current event, and will again. */
 static void remember(struct rt_block *b, const struct before *was)
 {
-	const u32 event = b->tree_event, end = event & 15, node = here(b), from = offset_of(was->node);
+	const u32 event = b->tree_event, end = event & 15, node = here(b);
+	const u32 from = offset_of(was->node);
 	const struct rt_frame_of_call *top = FRAMES(b) + depth_of(b) - 1;
 	struct rt_tree_node *n = NODE(b, was->node);
 	const u32 flags = flags_of(NODE(b, node)->function), key = (u32)b->exit_id;
@@ -560,11 +586,11 @@ static void remember(struct rt_block *b, const struct before *was)
 	}
 	if (!(event & RT_TREE_HAS_CONT)) {
 		const u32 also = first ? from : from | 1;
+		const u32 at = ((u32)b->exit_pc ^ also) & RT_TREE_TARGETS_MASK;
 
 		if (!first && !is_new_there(b, was->node, function_of(b, node)))
 			return;
-		*(struct rt_tree_target *)
-			PLACE(b, RT_TREE_TARGETS + (((u32)b->exit_pc ^ also) & RT_TREE_TARGETS_MASK)) =
+		*(struct rt_tree_target *)PLACE(b, RT_TREE_TARGETS + at) =
 			(struct rt_tree_target){ b->exit_pc, also, offset_of(node) };
 	} else if (first && !n->slot[event >> 4 & 3].key) {
 		n->slot[event >> 4 & 3].key = key;

@@ -280,7 +280,8 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
 	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
 
-	return e->i386 || e->counting || counts_targets(e->in) || grows_tree(e) || modrm < 0xc0 || reg == RSP ||
+	return e->i386 || e->counting || counts_targets(e->in) || grows_tree(e) ||
+	       modrm < 0xc0 || reg == RSP ||
 	       (e->has_cursor && reg == e->cursor_reg) ||
 	       (i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
 }

@@ -417,8 +417,8 @@ void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss)
 }
 
 /* ---- indirect jumps and calls ---------------------------------------------------------------- */
-/* rcx and rdx are in their slots, and RT_EXIT_PC is the target. If that is no address at all it comes
- * back behind this. */
+/* rcx and rdx are in their slots, and RT_EXIT_PC is the target. If that is no address at all it
+ * comes back behind this. */
 static void leave_by_target(struct emit *e, uint32_t event)
 {
 	put_event(e, event);

@@ -24,9 +24,9 @@
  * trace buffer, its number (32 bits) and, but for XL_BRANCH, the values of its plan
  * (isa/x86/plan.h). The number stands for the block as soon as it is written; the cursor goes up
  * once, when the record is complete. */
-/* XL_TREE, of 64-bit code: no record; the cursor register counts instructions, and a tree of calling
- * contexts grows (emit_tree.c). Blocks are in chains as in a trace. No block is of two functions, as
- * xl_input.segment tells them. */
+/* XL_TREE, of 64-bit code: no record; the cursor register counts instructions, and a tree of
+ * calling contexts grows (emit_tree.c). Blocks are in chains as in a trace. No block is of two
+ * functions, as xl_input.segment tells them. */
 enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC, XL_TREE };
 
 /* Code [lo, hi) is of one function, which begins at @begin. */
