@@ -149,7 +149,7 @@
 #define RT_DO_SAFEPOINT		0xc8	/* it is 0: continue at RT_EXIT_PC */
 #define RT_HEAD			0xd0	/* ... where no instruction has been executed yet of the
 					 * block whose direct entry this is; 0: another place */
-/* A calling-context tree that grows in the process, runtime/tree.c: */
+/* A calling-context tree that grows in the process, runtime/contexts.c: */
 #define RT_TREE_NODE		0xd8	/* u64: offset of the context where control is */
 #define RT_TREE_FRAME		0xe0	/* u64: ... of the next free frame */
 #define RT_TREE_COUNT		0xe8	/* u64: instructions that no context has yet, while the
@@ -222,7 +222,7 @@ struct rt_target {
 	uint64_t unused;
 };
 
-/* ---- a calling-context tree (runtime/tree.c) ------------------------------------------------- */
+/* ---- a calling-context tree (runtime/contexts.c) ------------------------------------------------- */
 enum rt_tree_end { RT_ENDS_ON, RT_ENDS_JUMP, RT_ENDS_CALL, RT_ENDS_RETURN, RT_ENDS_SIGNAL };
 enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 	RT_TREE_STUB = 1, RT_TREE_SETJMP = 2, RT_TREE_UNWINDS = 4, RT_TREE_PART = 8,

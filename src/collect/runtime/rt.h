@@ -700,7 +700,7 @@ void rt_switch_segment(struct rt_block *b);
  * with b->cursor what the register says; and the way back. */
 void rt_restore_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
 void rt_load_cursor(struct rt_block *b, struct k_ucontext *uc);
-/* ---- tree.c: 64-bit programs under a controller only ----------------------------------------- */
+/* ---- contexts.c: 64-bit programs under a controller only ------------------------------------ */
 #if defined RT_IDT || defined __i386__
 #define rt_tree_mapped() ((void)0)
 #define rt_tree_settle(b, pc) ((void)(b))

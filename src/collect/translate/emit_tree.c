@@ -6,7 +6,7 @@
  * the context becomes another one. What is met often is done here: a call, or a jump, whose block
  * the context remembers; an indirect one that the thread's table has; a return to who has called.
  * All else leaves by RT_DO_TREE, with RT_EXIT_PC where the transfer leads to, and all of it is done
- * (runtime/tree.c). Where flags may mean something everything leaves.
+ * (runtime/contexts.c). Where flags may mean something everything leaves.
  *
  * Meanwhile no place is XL_AT_START: a signal waits until the transfer is done. */
 #include "collect/translate/emit.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* tree.c - a calling-context tree that grows in the traced process
+/* contexts.c - a calling-context tree that grows in the traced process
  *
  * Each thread has a tree, in its thread block (RT_TREE_* in abi.h): an array of contexts, a stack
  * of calls that have not returned, and where control is. Translated code (translate/emit_tree.c)
  * counts instructions in the cursor register, and adds them to the context where control leaves a
  * function:
  *
- *   a call            the context has four slots, block's number -> context; then the thread's table
- *                     of sites, which has all others; pushes a frame
+ *   a call            the context has four slots, block's number -> context; then the thread's
+ *                     table of sites, which has all others; pushes a frame
  *   an indirect call  the thread's table of targets
  *   a return          to where the innermost frame says; pops it
  *   a direct jump, or falling, to another function: slots, and sites
@@ -43,7 +43,7 @@
 #define SIGNALS(b) ((struct rt_tree_signal *)PLACE(b, RT_TREE_SIGNALS))
 #define LANDINGS(b) ((struct rt_tree_landing *)PLACE(b, RT_TREE_LANDINGS))
 
-struct place { u32 function, entry; };
+struct whose { u32 function, entry; };
 
 /* ---- whose code is it? ----------------------------------------------------------------------- */
 struct texts {				/* at RT_TREE_TEXTS, of a thread */
@@ -95,7 +95,7 @@ static u32 flags_of(u32 function)
 }
 
 /* False: nobody's. */
-static int function_at(struct rt_block *b, u64 pc, struct place *p)
+static int function_at(struct rt_block *b, u64 pc, struct whose *p)
 {
 	const int i = find_text(b, pc);
 	const struct texts *t = PLACE(b, RT_TREE_TEXTS);
@@ -106,7 +106,7 @@ static int function_at(struct rt_block *b, u64 pc, struct place *p)
 		return 0;
 	hi = t->v[i].n;
 	if (!hi) {
-		*p = (struct place){ RT_TREE_GENERATED, 1 };
+		*p = (struct whose){ RT_TREE_GENERATED, 1 };
 		return 1;
 	}
 	row = PTR(t->v[i].row);
@@ -119,7 +119,7 @@ static int function_at(struct rt_block *b, u64 pc, struct place *p)
 		else
 			hi = mid;
 	}
-	*p = (struct place){ row[lo].function,
+	*p = (struct whose){ row[lo].function,
 			     at == row[lo].lo || flags_of(row[lo].function) & RT_TREE_PART };
 	return 1;
 }
@@ -306,7 +306,7 @@ static void push(struct rt_block *b, u64 pc, u32 function)
 {
 	const u32 caller = here(b);
 	struct rt_frame_of_call *f;
-	struct place at;
+	struct whose at;
 	u32 node;
 
 	if (depth_of(b))
@@ -440,7 +440,7 @@ static int come_back(struct rt_block *b, u64 pc)
 	return 1;
 }
 
-static void move(struct rt_block *b, u64 pc, struct place to, u32 end)
+static void move(struct rt_block *b, u64 pc, struct whose to, u32 end)
 {
 	const int middle = end != RT_ENDS_ON && !to.entry;
 
@@ -465,7 +465,7 @@ static void move(struct rt_block *b, u64 pc, struct place to, u32 end)
 	jump(b, pc, to.function, 0);
 }
 
-static void arrive(struct rt_block *b, u64 pc, struct place to)
+static void arrive(struct rt_block *b, u64 pc, struct whose to)
 {
 	u32 end = b->tree_end;
 
@@ -492,7 +492,7 @@ static u32 has_seen(const struct rt_block *b)
 }
 
 /* ... by a call or a signal: that can be taken back as long as nothing has executed. */
-static void arrive_first(struct rt_block *b, u64 pc, struct place to)
+static void arrive_first(struct rt_block *b, u64 pc, struct whose to)
 {
 	const u32 end = b->tree_end;
 	const u64 node = b->tree_node, frame = b->tree_frame, next = b->tree_next;
@@ -518,7 +518,7 @@ static void add_count(struct rt_block *b)
 
 void rt_tree_settle(struct rt_block *b, u64 pc)
 {
-	struct place to;
+	struct whose to;
 
 	if (!b->tree_pending || !b->tree)
 		return;
@@ -610,7 +610,7 @@ static void follow(struct rt_block *b, u64 pc)
 {
 	struct before was = { here(b), depth_of(b), 0, 0 };
 	const u32 end = b->tree_event & 15;
-	struct place to;
+	struct whose to;
 	u32 node = 0;
 
 	if (!function_at(b, pc, &to)) {
@@ -744,7 +744,7 @@ void rt_tree_note(struct rt_block *b, u32 type, const u64 *arg)
 	case RT_N_STEPPED:
 		if (b->tree_unknown) {		/* what the decoder does not know is generated */
 			arrive(b, b->tree_unknown,
-			       (struct place){ RT_TREE_GENERATED, 1 });
+			       (struct whose){ RT_TREE_GENERATED, 1 });
 			NODE(b, here(b))->self++;
 		}
 		b->tree_pending = 1;
