@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* grow.c - trees that have grown in thread blocks (runtime/contexts.c), taken over as threads end */
+/* grow.c - trees that have grown in thread blocks (runtime/contexts.c), taken over as threads
+ * end */
 #include <stdlib.h>
 
 #include "base/thread.h"

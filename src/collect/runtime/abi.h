@@ -222,7 +222,7 @@ struct rt_target {
 	uint64_t unused;
 };
 
-/* ---- a calling-context tree (runtime/contexts.c) ------------------------------------------------- */
+/* ---- a calling-context tree (runtime/contexts.c) --------------------------------------------- */
 enum rt_tree_end { RT_ENDS_ON, RT_ENDS_JUMP, RT_ENDS_CALL, RT_ENDS_RETURN, RT_ENDS_SIGNAL };
 enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 	RT_TREE_STUB = 1, RT_TREE_SETJMP = 2, RT_TREE_UNWINDS = 4, RT_TREE_PART = 8,
