@@ -153,6 +153,27 @@ struct tree_place tree_function_of(struct tree_functions *f, struct pm_tree *t,
 	return p;
 }
 
+size_t tree_functions_rows(struct tree_functions *f, struct pm_tree *t, const char *path,
+			   uint64_t lo, uint64_t hi, struct pm_growing_row **v)
+{
+	const uint32_t object = object_of(f, &(struct pm_object){ .path = path });
+	size_t n = 0, cap = 0;
+
+	*v = NULL;
+	for (uint64_t at = lo, end; at < hi; at = end) {
+		struct tree_place p = in_object(f, t, object, at, &end);
+		const uint64_t begin = t->function[p.function].lo;
+
+		pm_grow(*v, n, cap);
+		(*v)[n++] = (struct pm_growing_row){
+			at, f->info[p.function].flags & TREE_UNKNOWN ? UINT64_MAX : begin,
+			p.function };
+		if (end <= at)
+			break;
+	}
+	return n;
+}
+
 uint32_t tree_generated(struct tree_functions *f, struct pm_tree *t, struct tree_code *c,
 			uint64_t pc)
 {

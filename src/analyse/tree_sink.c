@@ -381,7 +381,9 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	struct tree_sink *s = self;
 
 	(void)err;
+	pthread_mutex_lock(&s->lock);
 	events(s, tree_thread_of(s, b), b->ev, b->n);
+	pthread_mutex_unlock(&s->lock);
 	return PM_OK;
 }
 
@@ -389,12 +391,17 @@ static enum pm_status packed(void *self, const struct pm_batch *b, const struct 
 			     struct pm_err *err)
 {
 	struct tree_sink *s = self;
-	struct tree_thread *t = tree_thread_of(s, b);
 	const struct pm_event *ev = b->ev;
-	struct tree_code *c = t->code;
+	struct tree_thread *t;
+	struct tree_code *c;
 
-	if (!c)
+	pthread_mutex_lock(&s->lock);
+	t = tree_thread_of(s, b);
+	c = t->code;
+	if (!c) {
+		pthread_mutex_unlock(&s->lock);
 		return consume(self, b, err);
+	}
 	c->chains = k->chains;
 	room_for_steps(&c->chain, k->chains.n);
 	for (size_t i = 0; i < k->n; ) {
@@ -408,6 +415,7 @@ static enum pm_status packed(void *self, const struct pm_batch *b, const struct 
 			i += walk_chains(s, t, k->id + i, k->n - i);
 		}
 	}
+	pthread_mutex_unlock(&s->lock);
 	return PM_OK;
 }
 
@@ -449,6 +457,7 @@ struct tree_sink *tree_sink_new(const char *config, struct pm_err *err)
 
 	s->top = 20;
 	s->max_depth = PM_TREE_DEPTH;
+	pthread_mutex_init(&s->lock, NULL);
 	if (!st)
 		st = configure(s, &c, err);
 	pm_conf_release(&c);
@@ -535,6 +544,8 @@ void tree_sink_free(struct tree_sink *s)
 		free(s->thread[i].signal);
 		free(s->thread[i].landing);
 	}
+	tree_grown_release(s);
+	pthread_mutex_destroy(&s->lock);
 	free(s->code);
 	free(s->thread);
 	free(s->meter);

@@ -27,4 +27,9 @@ const struct pm_tree *pm_sim_tree_of(const void *self);
 const struct pm_tree *pm_sim_tree_growing(const void *self);
 struct pm_names *pm_sim_tree_names(void *self);	/* of `tree-costs`: see sims.h */
 
+
+struct pm_growing;
+/* Of pm_sim_tree, before the pipeline starts: trees that grow elsewhere go there. */
+void pm_tree_growing(void *sink, struct pm_growing *g);
+
 #endif

@@ -7,8 +7,11 @@
 #ifndef PM_ANALYSE_TREE_WORK_H
 #define PM_ANALYSE_TREE_WORK_H
 
+#include <pthread.h>
+
 #include "analyse/tree.h"
 #include "analyse/tree_sink.h"
+#include "trace/growing.h"
 
 /* ---- functions --------------------------------------------------------------------------------
  * The number of a function is its index in pm_tree.function. GENERATED stands for all of generated
@@ -67,6 +70,9 @@ struct tree_place tree_function_of(struct tree_functions *f, struct pm_tree *t,
 /* The function of generated code that begins at @pc. */
 uint32_t tree_generated(struct tree_functions *f, struct pm_tree *t, struct tree_code *c,
 			uint64_t pc);
+/* Of [lo, hi) in the file @path; the caller free()s *@v. */
+size_t tree_functions_rows(struct tree_functions *f, struct pm_tree *t, const char *path,
+			   uint64_t lo, uint64_t hi, struct pm_growing_row **v);
 uint32_t tree_named(struct tree_functions *f, struct pm_tree *t, const char *name, uint8_t flags);
 /* @raw with names, if @lines with source lines, and the names of generated code; what has none is
  * one function of its object. @recursion: as pm_tree_rename(). */
@@ -109,6 +115,9 @@ struct tree_sink {
 	size_t ncode, cap_code;
 	struct tree_thread *thread;	/* by stream */
 	size_t nthread;
+	pthread_mutex_t lock;		/* trees that have grown elsewhere come from another
+					 * thread: tree_grown.c */
+	struct pm_map made;		/* pid -> struct tree_code *, of their generated code */
 	uint64_t top;
 	bool by_thread, lines, recursion;
 	uint32_t max_depth;
@@ -139,5 +148,6 @@ void tree_other_event(struct tree_thread *t, const struct pm_event *ev);
 struct tree_sink *tree_sink_new(const char *config, struct pm_err *err);
 enum pm_status tree_sink_finish(struct tree_sink *s, struct pm_result *r);
 void tree_sink_free(struct tree_sink *s);
+void tree_grown_release(struct tree_sink *s);
 
 #endif

@@ -409,11 +409,24 @@ enum pm_status run_write_edges(const struct run_trace *t, const struct pm_counts
 	return st;
 }
 
+/* Can the tree grow in the traced process, because it is all that is wanted? */
+static bool grows(const struct run_trace *t, const struct pm_run_opts *o)
+{
+	const struct results *r = &t->results;
+	const char *never = getenv("PUGMARK_NO_GROWING");
+
+	return needs_blocks_only(t) && tree_outputs_need_blocks_only(&r->tree) && !t->branch &&
+	       !wants_moves(t) && !r->html && !r->tree.by_thread && !has_region(t) &&
+	       !t->threads.n && !o->pid && !o->record && !o->replay && o->argv &&
+	       !(never && *never == '1');
+}
+
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
 	const bool wants = t->dump || t->out || has_results(t);
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = NULL;
+	struct pm_growing growing;
 	struct pm_counts *counts = NULL;
 	struct pm_result *r;
 	const void *cracker = NULL;
@@ -438,6 +451,10 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	}
 	if (st == PM_OK) {
 		o->pipeline = p;
+		if (grows(t, o)) {
+			tree_outputs_growing(&t->results.tree, &growing);
+			o->grow = &growing;
+		}
 		st = pm_run(o, &counts, &err);
 	}
 	if (counts) {

@@ -116,6 +116,11 @@ enum pm_status tree_outputs_begin(struct tree_outputs *t, struct pm_pipeline *p,
 	return PM_OK;
 }
 
+void tree_outputs_growing(const struct tree_outputs *t, struct pm_growing *g)
+{
+	pm_tree_growing((void *)(uintptr_t)t->sink, g);
+}
+
 const struct pm_tree *tree_outputs_tree(const struct tree_outputs *t, unsigned *event)
 {
 	const struct pm_tree *tree = t->sink ? pm_sim_tree_of(t->sink) : NULL;

@@ -7,6 +7,7 @@
 #include "analyse/annotator.h"
 #include "analyse/tree.h"
 #include "cli/opt.h"
+#include "trace/growing.h"
 #include "trace/pipeline.h"
 
 struct tree_outputs {
@@ -42,6 +43,8 @@ bool tree_outputs_need_blocks_only(const struct tree_outputs *t);
  * a page with a flame graph. @facts: of what reaches the sinks. */
 enum pm_status tree_outputs_begin(struct tree_outputs *t, struct pm_pipeline *p, uint32_t facts,
 				  bool page, struct pm_err *err);
+/* The tree can grow in the traced process: for pm_run_opts.grow. */
+void tree_outputs_growing(const struct tree_outputs *t, struct pm_growing *g);
 /* After it has finished, before it is freed. @title: what was traced. */
 enum pm_status tree_outputs_end(const struct tree_outputs *t, const char *title,
 				struct pm_err *err);

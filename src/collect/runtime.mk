@@ -22,7 +22,7 @@ RT_FLAGS32 := $(RT_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,-T,$(RT_DIR)/rt.ld \
 RT_ALL  := $(addprefix $(RT_B)/,rt.elf rt32.elf rti.elf rti32.elf start.elf start32.elf)
 EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti32-image.o
 
-$(RT_B)/rt.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,x86_64.c map_program.c odd_insns.c to_log.c shared_files.c shared_segments.c robust.c from_log.c clock.c token.c group_token.c stop_here.c replay_start.c entry_x86_64.S) $(RT_DEPS)
+$(RT_B)/rt.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,x86_64.c contexts.c map_program.c odd_insns.c to_log.c shared_files.c shared_segments.c robust.c from_log.c clock.c token.c group_token.c stop_here.c replay_start.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(RT_FLAGS64) $(RT_ROOM) -o $@ $(filter %.c %.S,$^)
 

@@ -84,7 +84,7 @@ uint32_t cache_kind(const struct spaces *s, const struct space *sp)
 {
 	return (uint32_t)s->kind | s->counts << 4 | (uint32_t)sp->abi_flags << 5 |
 	       (uint32_t)s->edges << 6 | (uint32_t)s->logged << 7 | (uint32_t)s->bare << 8 |
-	       (uint32_t)s->all_live << 9;
+	       (uint32_t)s->all_live << 9 | (uint32_t)(s->tree && !sp->i386) << 10;
 }
 
 /* "b" and the build id in hex, or "h" and a hash of the text. */

@@ -279,7 +279,10 @@ void cache_begin(struct spaces *s, struct space *sp, uint32_t mi, int fd,
 {
 	struct module *m = &sp->module[mi];
 
-	cache_key(m, cache_kind(s, sp), fd, elf);
+	const bool tree = s->tree && !sp->i386;
+
+	/* trees: where functions begin and end is known from other files, too */
+	cache_key(m, cache_kind(s, sp) | (tree ? s->hooks->segments(s, m) << 11 : 0), fd, elf);
 	m->stored.needed = pm_alloc(shadow_bits(m));
 	m->stored.saved_needed = pm_alloc(shadow_bits(m));
 	m->shadow.filled = pm_alloc(shadow_bits(m));

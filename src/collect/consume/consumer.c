@@ -544,6 +544,7 @@ enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, s
 	*bytes = *insns = 0;
 	if (!t)
 		return PM_OK;
+	*insns = t->grown;
 	__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
 	trace_ring(t);
 	for (unsigned k = 0; k < t->nconsumer; k++) {

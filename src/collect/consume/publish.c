@@ -104,6 +104,8 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 		b->told = b->budget = budget_of(t->consumer[0]->idle);
 		b->r11_use = b->budget ? RT_R11_BUDGET : RT_R11_PROGRAM;
 	}
+	if (t->o.grow && !i386)
+		grow_begin(t, b);
 	__atomic_store_n(&st->busy,
 			 t->o.pipeline ? 1 + st->s->index % t->nconsumer : 0, __ATOMIC_RELEASE);
 }
@@ -121,6 +123,7 @@ void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags)
 
 	if (!trace_busy(t, i) || st->over)
 		return;
+	grow_end(t, i);
 	st->status = status;
 	st->ended = __builtin_ia32_rdtsc();
 	st->flags = flags;
@@ -160,6 +163,10 @@ void trace_note(struct tracer *t, uint32_t i, enum rt_note type, const uint64_t 
 	uint32_t head = RT_NOTE(type, (uint32_t)size);
 	uint8_t *to;
 
+	if (b->tree && type == RT_N_UNKNOWN) {
+		b->tree_unknown = arg[0];
+		return;
+	}
 	/* the guard pages are not guarded here, and serve as overflow */
 	if (!b->tracing || off < chunk || off > chunk + l->stride - size - 4 || off % 4)
 		return;
@@ -202,6 +209,10 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 	uint64_t off;
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
+	if (b->tree) {
+		b->tree_count += counted_before(sp, block, at);
+		return;
+	}
 	if (sp->block[block].flags & XL_COUNTS) {
 		b->budget -= counted_before(sp, block, at);
 		return;

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "collect/runtime/abi.h"
 #include "collect/space/space.h"
+#include "trace/growing.h"
 #include "trace/pipeline.h"
 
 struct tracer;
@@ -27,6 +28,8 @@ struct trace_opts {			/* all of it lives longer than the trace */
 	enum xl_kind kind;
 	bool aslr;
 	struct pm_pipeline *pipeline;	/* NULL: the trace is dropped */
+	const struct pm_growing *grow;	/* 64-bit programs have no records, but trees; NULL: they
+					 * have */
 	struct pm_arena *mem;		/* for streams and objects' names, which sinks look at */
 	uint8_t *data;			/* thread blocks */
 	struct rt_session *head;
@@ -65,6 +68,8 @@ void trace_follows(struct tracer *t, uint32_t i, uint32_t former);
 void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags);
 /* Likewise, but its thread may go on, and write: what is complete is consumed. */
 void trace_left(struct tracer *t, uint32_t i);
+/* Its process has mapped or unmapped code: what its tree remembers of addresses goes. */
+void trace_mapped(const struct tracer *t, uint32_t i);
 /* Is there still something of it to be consumed? @t may be NULL. */
 bool trace_busy(const struct tracer *t, uint32_t i);
 /* Note something on behalf of a thread that waits for us (or has not begun). */

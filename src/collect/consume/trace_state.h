@@ -165,6 +165,7 @@ struct tracer {
 	struct pm_object *object;	/* published by `nobject` */
 	uint32_t nobject;
 	struct stream *stream;		/* by thread block; see there */
+	uint64_t grown;			/* instructions of trees that are over */
 	uint32_t nstream;		/* streams so far: pm_stream.index */
 	uint32_t stop;			/* end when nothing is left; atomic */
 	uint32_t abandoned;		/* end at once; atomic */
@@ -305,6 +306,10 @@ static inline uint64_t cursor_of(const struct tracer *t, uint32_t i)
 	return __atomic_load_n(&trace_block(t, i)->cursor, __ATOMIC_RELAXED) &
 	       (t->stream[i].layout.block - 1);
 }
+
+/* grow.c */
+void grow_begin(const struct tracer *t, struct rt_block *b);
+void grow_end(struct tracer *t, uint32_t i);
 
 /* publish.c: consumers that sleep are woken */
 void trace_ring(const struct tracer *t);

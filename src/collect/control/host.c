@@ -88,4 +88,6 @@ const struct space_hooks session_hooks = {
 	.give_up = hook_give_up,
 	.note_used = hook_note_used,
 	.running = hook_running,
+	.segment = functions_segment,
+	.segments = functions_hash,
 };

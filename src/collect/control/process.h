@@ -19,6 +19,7 @@
 #include "base/warn.h"
 #include "collect/translate/translate.h"
 #include "trace/counts.h"
+#include "trace/growing.h"
 #include "trace/pipeline.h"
 
 struct rec_reader;
@@ -56,6 +57,8 @@ struct pm_run_opts {
 	bool edges;			/* a profile tells which way conditional branches went */
 	struct pm_pipeline *pipeline; /* of trace kinds: started by the caller with pm_run_facts(),
 				       * who also finishes it; NULL: the trace is dropped */
+	const struct pm_growing *grow;	/* with XL_BRANCH: trees grow in 64-bit programs, which are
+					 * not traced; NULL: they are */
 	struct pm_warn warn;		/* what the user should know meanwhile */
 	/* For tests: how many requests there were of each kind, and the like, at the end. NULL:
 	 * nobody wants to know. */

@@ -14,7 +14,7 @@
 /* ---- thread blocks --------------------------------------------------------------------------- */
 uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 {
-	for (uint32_t i = 1; i < RT_BLOCKS; i++) {
+	for (uint32_t i = 1; i < RT_BLOCKS - 1; i++) {	/* the last: functions.c */
 		struct rt_block *b;
 
 		b = session_block(s, i);

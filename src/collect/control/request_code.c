@@ -225,6 +225,15 @@ static bool pages_of(const struct request *q, uint64_t *lo, uint64_t *hi)
 	return true;
 }
 
+static void forget_targets(struct session *s, const struct request *q)
+{
+	const struct proc *p = q->p->mm;
+
+	for (size_t i = 0; s->spaces.tree && i < p->nthread; i++)
+		if (p->thread[i].live)
+			trace_mapped(s->tracer, p->thread[i].block);
+}
+
 void request_map(struct session *s, struct request *q)
 {
 	const struct rt_mail *m = &q->m;
@@ -232,6 +241,7 @@ void request_map(struct session *s, struct request *q)
 
 	if (!pages_of(q, &lo, &hi) || q->user->space->nrange >= MAX_RANGES)
 		return;
+	forget_targets(s, q);
 	if (!space_unmap(&s->spaces, q->user, lo, hi, &q->m))
 		return;
 	space_range_add(q->user->space, lo, hi, (uint32_t)m->a[2] & 7, m->a[3] & 1,
@@ -247,8 +257,10 @@ void request_unmap(struct session *s, struct request *q)
 {
 	uint64_t lo, hi;
 
-	if (pages_of(q, &lo, &hi))
-		space_unmap(&s->spaces, q->user, lo, hi, &q->m);
+	if (!pages_of(q, &lo, &hi))
+		return;
+	forget_targets(s, q);
+	space_unmap(&s->spaces, q->user, lo, hi, &q->m);
 }
 
 void request_make_way(struct session *s, struct request *q)

@@ -38,6 +38,7 @@ static const struct {
 	[RQ_LOG_END] = { "log end", request_log_end, false },
 	[RQ_CHECK] = { "check", request_check, false },
 	[RQ_STOP] = { "stop", NULL, false },
+	[RQ_FUNCTIONS] = { "functions", request_functions, false },
 };
 _Static_assert(NR(requests) == RQ_LAST + 1, "a row for each");
 

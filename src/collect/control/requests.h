@@ -51,6 +51,9 @@ void request_leave(struct session *s, struct proc *p, uint32_t bi, uint64_t code
 request_fn request_hello, request_block, request_unblock, request_forked, request_exec,
 	request_execfail, request_exit, request_begin;
 
+/* ---- functions.c ----------------------------------------------------------------------------- */
+request_fn request_functions;
+
 /* ---- request_log.c --------------------------------------------------------------------------- */
 request_fn request_log, request_log_file, request_log_exec, request_log_end,
 	request_log_shared, request_log_segment, request_check;

@@ -58,6 +58,7 @@ static enum pm_status open_trace(struct session *s, struct pm_err *err)
 		.kind = s->opts->kind,
 		.aslr = s->opts->aslr,
 		.pipeline = s->opts->pipeline,
+		.grow = s->opts->grow,
 		.mem = &s->out->mem,
 		.data = s->data,
 		.head = s->head,
@@ -95,6 +96,7 @@ static void session_close(struct session *s)
 	free(s->slots);
 	segments_release(s);
 	gather_release(s);
+	functions_close(s);
 	cache_close(&s->spaces);
 	spaces_close(&s->spaces);
 	if (s->data && s->data != MAP_FAILED)
@@ -347,6 +349,7 @@ static void session_init(struct session *s, const struct pm_run_opts *o)
 			    .kind = o->kind,
 			    .records = o->kind != XL_PROFILE,
 			    .edges = o->edges && o->kind == XL_PROFILE,
+			    .tree = o->grow != NULL,
 			    .strict_flags = o->strict_flags || o->stops,
 			    .logged = o->record || o->replay,
 			    .bare = o->record,

@@ -184,6 +184,14 @@ struct session {
 	bool said_no_detach;
 	bool loaded;			/* programs are loaded, not injected into: loader.c */
 	struct tracer *tracer;		/* NULL: profile */
+	struct functions {		/* of a text, functions.c */
+		char *path;
+		uint64_t lo, hi;	/* in the file */
+		struct rt_function *row;	/* in the data file */
+		uint32_t n, hash;
+	} *functions;
+	size_t nfunctions, cap_functions;
+	uint32_t nrows;			/* of all */
 	struct recorder *recorder;	/* NULL: nothing is recorded (record.h) */
 	struct call_checks *checks;	/* NULL: calls are not checked (check_calls.h) */
 	struct replayer *replayer;	/* NULL: nothing is replayed */
@@ -428,6 +436,11 @@ bool requests_answer(struct session *s);
 const char *request_name(unsigned op);
 
 /* ---- host.c ---------------------------------------------------------------------------------- */
+/* functions.c: space_hooks.segment and segments */
+void functions_segment(struct spaces *s, const struct module *m, uint64_t pc,
+		       struct xl_segment *out);
+uint32_t functions_hash(struct spaces *s, const struct module *m);
+void functions_close(struct session *s);
 extern const struct space_hooks session_hooks;
 
 /* ---- attach.c -------------------------------------------------------------------------------- */

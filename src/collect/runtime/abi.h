@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			36	/* no suffix: for assembly */
+#define RT_ABI			37	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -149,6 +149,15 @@
 #define RT_DO_SAFEPOINT		0xc8	/* it is 0: continue at RT_EXIT_PC */
 #define RT_HEAD			0xd0	/* ... where no instruction has been executed yet of the
 					 * block whose direct entry this is; 0: another place */
+/* A calling-context tree that grows in the process, runtime/contexts.c: */
+#define RT_TREE_NODE		0xd8	/* u64: offset of the context where control is */
+#define RT_TREE_FRAME		0xe0	/* u64: ... of the next free frame */
+#define RT_TREE_COUNT		0xe8	/* u64: instructions that no context has yet, while the
+					 * runtime runs; else 0, and the cursor register has them */
+#define RT_DO_TREE		0xf0	/* control goes to RT_EXIT_PC, by RT_TREE_EVENT */
+#define RT_TREE_PENDING		0xf8	/* u32: 1: where it goes on is to be found out */
+#define RT_TREE_EVENT		0xfc	/* u32: enum rt_tree_end, | slot of the node << 4, |
+					 * RT_TREE_HAS_CONT, | RT_TREE_NO_MEMO */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the
 					 * runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: before leaving, queue again what is pending, and
@@ -174,6 +183,31 @@
 #define RT_CHUNK		0x100000	/* bytes of one; guard pages follow */
 #define RT_CHUNK_STRIDE		0x110000
 #define RT_CHUNKS		8
+/* Of a 64-bit program whose calling-context tree grows in place of counters: */
+#define RT_TREE_FRAMES		0x100000	/* struct rt_frame_of_call */
+#define RT_TREE_FRAMES_MAX	0x100000u	/* of them; a guard page follows */
+#define RT_TREE_SIGNALS		0x1200000	/* struct rt_tree_signal */
+#define RT_TREE_SIGNALS_MAX	4096u
+#define RT_TREE_LANDINGS	0x1300000	/* struct rt_tree_landing */
+#define RT_TREE_LANDINGS_MAX	65536u
+#define RT_TREE_TARGETS		0x1400000	/* struct rt_tree_target: 1 MiB */
+#define RT_TREE_TARGETS_MASK	0xffff0u
+#define RT_TREE_TEXTS		0x1520000	/* the runtime's */
+#define RT_TREE_MADE		0x1600000	/* u64: where functions of generated code begin */
+#define RT_TREE_MADE_MAX	(1u << 20)
+#define RT_TREE_SLOTS		0x2000000	/* u32: contexts by parent and function */
+#define RT_TREE_SLOTS_MAX	(1u << 24)
+#define RT_TREE_SITES		0x6000000	/* struct rt_tree_site: 16 MiB */
+#define RT_TREE_SITES_MASK	0xfffff0u	/* of (context ^ number << 4) */
+#define RT_TREE_NODES		0x8000000	/* struct rt_tree_node */
+#define RT_TREE_NODES_MAX	(1u << 22)
+#define RT_TREE_SLOT		16		/* of a node */
+/* The last block of the data file has functions (RQ_FUNCTIONS): what is known of each, then rows of
+ * texts. */
+#define RT_TREE_FUNCTIONS	(RT_DATA_VAULT + (RT_BLOCKS - 1) * RT_BLOCK_SIZE)
+#define RT_TREE_ROWS		0x20000000u	/* offset in it */
+#define RT_TREE_HAS_CONT	0x100u		/* RT_CONT says where to go on */
+#define RT_TREE_MEMO		0x200u		/* a slot of the node may remember it */
 #define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind
 						 * the other */
 #define RT_LOG_SIZE		0x400000
@@ -190,6 +224,42 @@ struct rt_target {
 	uint32_t counter, zero;		/* RT_COUNTERS + 8 * the number of its block's counter */
 	uint64_t count;			/* 0: the entry is free */
 	uint64_t unused;
+};
+
+/* ---- a calling-context tree (runtime/contexts.c) --------------------------------------------- */
+enum rt_tree_end { RT_ENDS_ON, RT_ENDS_JUMP, RT_ENDS_CALL, RT_ENDS_RETURN, RT_ENDS_SIGNAL };
+enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
+	RT_TREE_STUB = 1, RT_TREE_SETJMP = 2, RT_TREE_UNWINDS = 4, RT_TREE_PART = 8,
+	RT_TREE_UNKNOWN = 16, RT_TREE_RESOLVES = 128,
+};
+#define RT_TREE_GENERATED	2u	/* the function of all generated code; contexts have: */
+#define RT_TREE_IS_MADE		0x80000000u	/* | index in RT_TREE_MADE */
+
+struct rt_tree_node {			/* a context; [0] is of no function */
+	uint64_t self, calls;
+	struct { uint32_t key, child; } slot[4];	/* where a call, or jump, has led to: the
+							 * number of its block; offset */
+	uint32_t parent, function, depth, unused;	/* parent: index */
+};
+struct rt_frame_of_call {
+	uint64_t ret;			/* where the caller waits; inverted: it is not as simple */
+	uint32_t first, node;		/* offsets: see struct tree_frame, analyse/tree_work.h */
+};
+struct rt_tree_signal { uint64_t next; uint32_t depth, end; };
+struct rt_tree_landing { uint64_t pc; uint32_t depth, unused; };
+/* Of indirect calls and jumps; node | 1: of a jump where another context is its frame's first. */
+struct rt_tree_target { uint64_t to; uint32_t node, child; };
+/* Of direct ones for which no slot is left; first: of a jump, its frame's. */
+struct rt_tree_site { uint32_t node, key, child, first; };
+
+/* Code from module + at on, up to the next row's, is of @function; it begins at module + lo. */
+struct rt_function {
+	uint32_t at, function, lo, unused;
+};
+/* At RT_TREE_FUNCTIONS: of all functions, by number; name: a hash; part: of the function which this
+ * is a part of. */
+struct rt_function_info {
+	uint32_t flags, name, part, unused;
 };
 
 struct rt_ctx {
@@ -277,7 +347,9 @@ enum rt_op {
 	RQ_STOP,	/* replayed: the thread stands where it was to stop, and ctx is its state.
 			 * While it waits the controller may change both.
 			 * -> r[0] enum rt_stop_then */
-	RQ_LAST = RQ_STOP,
+	RQ_FUNCTIONS,	/* a[0] pc -> r[0], r[1]: the code around it, from .. to; r[0] 0: there is
+			 * none; r[2] address of struct rt_function, r[3] how many; 0: generated */
+	RQ_LAST = RQ_FUNCTIONS,
 };
 enum rt_stop_then {
 	RT_STOP_GO,	/* it goes on */
@@ -391,7 +463,8 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stay;
 	uint32_t logged;		/* enum rt_logged */
 	uint64_t until, do_safepoint, head;
-	uint64_t pad5[5];
+	uint64_t tree_node, tree_frame, tree_count, do_tree;
+	uint32_t tree_pending, tree_event;
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* the controller's numbers for them */
 	uint32_t apart, pad3;		/* apart 1: ours may be another PID namespace's */
@@ -481,6 +554,16 @@ struct rt_block {			/* at gs:0 */
 	 * group's token last; replayed: which it waits for, 0: for none; 1: it waits for a
 	 * child. */
 	uint32_t group_member, group_number, group_awaits, awaits_child;
+	uint32_t tree;			/* 1: a calling-context tree grows; RT_TREE_*: */
+	uint32_t tree_end;		/* pending: how what executed last has ended */
+	uint64_t tree_next;		/* ... and where control is awaited then */
+	uint32_t tree_nodes, tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
+	uint32_t tree_depth, pad7;
+	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
+	uint64_t tree_undo_pc, tree_undo_to, tree_undo_node, tree_undo_frame, tree_undo_next;
+	uint32_t tree_undo_end, tree_undo_calls;
+	uint64_t tree_unknown;		/* pc of an instruction that the decoder does not know, and
+					 * that is executed in place */
 	uint32_t not_copied;		/* replayed, of log_home: 1: some of its memory is not what
 					 * fork() copies */
 };
@@ -545,6 +628,7 @@ enum rt_r11_use {
 	RT_R11_STEP,	/* the program's value, while one instruction is executed in place */
 	RT_R11_BUDGET,	/* the budget, in a counting copy; the cursor is in rt_block.cursor */
 	RT_R11_CLOCK,	/* of a program that is recorded: `until` */
+	RT_R11_TREE,	/* tree_count */
 };
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE,
 		   RT_STEP_TO_HEAD };
@@ -708,6 +792,10 @@ _Static_assert(__builtin_offsetof(struct rt_block, stay) == RT_STAY, "asm offset
 _Static_assert(__builtin_offsetof(struct rt_block, logged) == RT_LOGGED, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, until) == RT_UNTIL, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_safepoint) == RT_DO_SAFEPOINT, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, tree_node) == RT_TREE_NODE, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, tree_event) == RT_TREE_EVENT, "asm offset");
+_Static_assert(sizeof(struct rt_tree_node) == 64 && sizeof(struct rt_frame_of_call) == 16 &&
+	       __builtin_offsetof(struct rt_tree_node, slot) == RT_TREE_SLOT, "in translated code");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");

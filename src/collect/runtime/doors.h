@@ -18,3 +18,4 @@
 	door	rt_check, 4
 	door	rt_spent, 5
 	door	rt_safepoint, 6
+	door	rt_tree, 7

@@ -11,6 +11,27 @@
 
 #define CTX(i) %gs:RT_CTX + 8 * (i)
 
+	.macro	restore_all
+	pushq	CTX(17)
+	popfq
+	mov	CTX(0), %rax
+	mov	CTX(1), %rcx
+	mov	CTX(2), %rdx
+	mov	CTX(3), %rbx
+	mov	CTX(5), %rbp
+	mov	CTX(6), %rsi
+	mov	CTX(7), %rdi
+	mov	CTX(8), %r8
+	mov	CTX(9), %r9
+	mov	CTX(10), %r10
+	mov	%gs:RT_OUT_R11, %r11
+	mov	CTX(12), %r12
+	mov	CTX(13), %r13
+	mov	CTX(14), %r14
+	mov	CTX(15), %r15
+	mov	CTX(4), %rsp
+	.endm
+
 	.section .text.entry,"ax"
 	.globl rt_boot_entry
 rt_boot_entry:				/* all registers are the program's at its first
@@ -69,7 +90,12 @@ rt_common:
 	mov	%r11, %gs:RT_UNTIL
 	mov	%gs:RT_S_R11, %r11
 	mov	%r11, CTX(11)
-4:
+4:	cmpl	$5, %gs:RT_R11_USE
+	jne	5f
+	mov	%r11, %gs:RT_TREE_COUNT
+	mov	%gs:RT_S_R11, %r11
+	mov	%r11, CTX(11)
+5:
 	mov	%eax, %esi
 	call	rt_enter
 	test	%eax, %eax
@@ -105,6 +131,9 @@ rt_set:					/* the mask is the program's */
 	cmpl	$0, %gs:RT_STAY
 	jne	rt_stay
 rt_restore:
+	cmpl	$0, %gs:RT_TREE_PENDING
+	jne	rt_tree_fix
+rt_restore_now:
 	mov	%gs:RT_SELF, %rsp
 	lea	RT_STACK_TOP(%rsp), %rsp
 	mov	CTX(11), %rax
@@ -118,26 +147,26 @@ rt_restore:
 2:	cmpl	$4, %gs:RT_R11_USE
 	jne	3f
 	mov	%gs:RT_UNTIL, %rax
-3:	mov	%rax, %gs:RT_OUT_R11
-	pushq	CTX(17)
-	popfq
-	mov	CTX(0), %rax
-	mov	CTX(1), %rcx
-	mov	CTX(2), %rdx
-	mov	CTX(3), %rbx
-	mov	CTX(5), %rbp
-	mov	CTX(6), %rsi
-	mov	CTX(7), %rdi
-	mov	CTX(8), %r8
-	mov	CTX(9), %r9
-	mov	CTX(10), %r10
-	mov	%gs:RT_OUT_R11, %r11
-	mov	CTX(12), %r12
-	mov	CTX(13), %r13
-	mov	CTX(14), %r14
-	mov	CTX(15), %r15
-	mov	CTX(4), %rsp
+3:	cmpl	$5, %gs:RT_R11_USE
+	je	rt_restore_tree
+	mov	%rax, %gs:RT_OUT_R11
+	restore_all
 	jmp	*%gs:RT_RESUME
+rt_restore_tree:
+	mov	%gs:RT_TREE_COUNT, %rax
+	mov	%rax, %gs:RT_OUT_R11
+	restore_all
+	movq	$0, %gs:RT_TREE_COUNT
+	.globl	rt_gone
+rt_gone:				/* the count is in the register */
+	jmp	*%gs:RT_RESUME
+rt_tree_fix:
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+#ifndef RT_IDT
+	call	rt_tree_leaves
+#endif
+	jmp	rt_leave
 rt_stay:
 	mov	$24, %eax		/* sched_yield(): the controller looks meanwhile */
 	syscall

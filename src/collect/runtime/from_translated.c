@@ -61,6 +61,9 @@ static int enter(struct rt_block *b, u32 door)
 		b->ctx.pc = b->exit_pc;
 		rt_at_safepoint(b);
 		return 0;
+	case 7:
+		rt_tree_event(b);
+		return 0;
 #endif
 	case 4:
 		b->ctx.pc = b->exit_pc;
@@ -97,6 +100,7 @@ static void set_doors(struct rt_block *b)
 	b->do_check = (word)rt_check;
 	b->do_count = (word)rt_spent;
 	b->do_safepoint = (word)rt_safepoint;
+	b->do_tree = (word)rt_tree;
 	b->self = (word)b;
 }
 

@@ -146,6 +146,8 @@ int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)
 	m->a[3] = a3;
 	m->a[5] = 0;
 	m->failed = 0;
+	if (op == RQ_MAP || op == RQ_UNMAP)
+		rt_tree_mapped();
 	return ask(b);
 }
 

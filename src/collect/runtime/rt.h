@@ -184,7 +184,7 @@ extern u32 rt_nwritable;			/* ... of them also writable */
 extern char rt_leave[], rt_window_end[], rt_pass[], rt_pass_insn[], rt_pass_done[];
 extern char rt_get_start[], rt_get_end[], rt_get_fault[];
 extern char rt_resolve[], rt_syscall[], rt_step[], rt_int80[], rt_check[], rt_spent[],
-	rt_safepoint[];
+	rt_safepoint[], rt_tree[], rt_gone[];
 void rt_native_jump(void) __attribute__((noreturn));
 extern char rt_sigentry[], rt_sigrestore[], rt_image_start[], rt_image_end[];
 /* Copy to/from the program's memory: 0 or -EFAULT. */
@@ -713,6 +713,23 @@ void rt_switch_segment(struct rt_block *b);
  * with b->cursor what the register says; and the way back. */
 void rt_restore_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp);
 void rt_load_cursor(struct rt_block *b, struct k_ucontext *uc);
+/* ---- contexts.c: 64-bit programs under a controller only ------------------------------------ */
+#if defined RT_IDT || defined __i386__
+#define rt_tree_mapped() ((void)0)
+#define rt_tree_settle(b, pc) ((void)(b))
+#define rt_tree_note(b, type, arg) ((void)(b))
+#define rt_tree_begin(b) ((void)(b))
+#define rt_tree_deep(b, addr, uc) 0
+#else
+void rt_tree_mapped(void);			/* code may be another function's now */
+void rt_tree_event(struct rt_block *b);		/* RT_DO_TREE */
+/* The program goes on at @pc, in translated code: if something has happened, in which context? */
+void rt_tree_settle(struct rt_block *b, u64 pc);
+void rt_tree_note(struct rt_block *b, u32 type, const u64 *arg);	/* enum rt_note */
+void rt_tree_begin(struct rt_block *b);
+/* Calls nest too deep: at the guard page at @addr, where @uc stands. False: it is not that. */
+int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc);
+#endif
 /* Is it in code that only counts? In instrumented executables and 32-bit programs there is none. */
 static inline int rt_counts(const struct rt_block *b)
 {

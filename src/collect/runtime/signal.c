@@ -68,6 +68,7 @@ static void lookup_and_resume(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 		return;
 	}
 	b->ctx.pc = pc;
+	rt_tree_settle(b, pc);
 	b->mail.r[0] = 0;
 	if (!rt_ask(b, RQ_LOOKUP, pc, 0, 0, 0)) {
 		leave_native(b, uc);
@@ -327,6 +328,10 @@ static int in_window(struct rt_block *b, struct arrival *a)
 		return 1;
 	}
 	if (pc >= (word)rt_leave && pc < (word)rt_window_end) {
+#if !defined RT_IDT && !defined __i386__
+		if (pc == (word)rt_gone && b->r11_use == RT_R11_TREE)
+			b->tree_count = UC_GPR(uc, CURSOR_REG);
+#endif
 		from_ctx(b, uc);
 		deliver_arrival(b, a, b->ctx.pc, b->ctx.flags, 0);
 		if (UC_PC(uc) == pc)		/* ignored or held: leave again */
@@ -375,6 +380,8 @@ static void end_steps(struct rt_block *b, struct arrival *a)
 
 static int end_of_buffer(struct rt_block *b, struct arrival *a)
 {
+	if (a->fault && a->sig == SIGSEGV && rt_tree_deep(b, a->info->addr, a->uc))
+		return 1;
 	if (!a->fault || a->sig != SIGSEGV || !rt_trace_full(b, a->info->addr, a->uc))
 		return 0;
 	if (b->stepping == RT_STEP_NONE && !b->held)
@@ -435,10 +442,12 @@ static void in_code(struct rt_block *b, const struct arrival *a)
 
 static void write_to_self(struct rt_block *b, struct k_ucontext *uc)
 {
-	const u64 noted = b->cursor;		/* behind what the controller says of the block */
+	/* behind what the controller says of the block */
+	const u64 noted = b->cursor, more = b->tree_count;
 
 	undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 	b->cursor = noted;
+	b->tree_count += more;
 	rt_load_cursor(b, uc);
 	UC_PC(uc) = (word)b->mail.r[4];
 }
@@ -548,6 +557,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 /* @uc, the state at @pc that a handler returns to, but for the pc, goes on there. */
 static void resume_returned(struct rt_block *b, struct k_ucontext *uc, u64 pc)
 {
+	rt_tree_settle(b, pc);
 	if (!rt_ask(b, RQ_LOOKUP, pc, 1, 0, 0)) {
 		b->ctx.pc -= 2;			/* the program does it itself */
 		rt_resume_native(b);

@@ -87,6 +87,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long 
 	c->do_check = b->do_check;
 	c->do_count = b->do_count;
 	c->do_safepoint = b->do_safepoint;
+	c->do_tree = b->do_tree;
 	c->self = (word)c;
 	c->origin = flags & CLONE_VM && !(flags & CLONE_VFORK) ? BLK_THREAD : origin;
 	c->app_mask = b->app_mask;

@@ -124,6 +124,7 @@ void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg)
 
 	if (!b->tracing)
 		return;
+	rt_tree_note(b, type, arg);
 	if (rt_counts(b) && n) {
 		b->told = b->budget;
 		note(b, RT_N_COUNTED, &n, 1);
@@ -209,6 +210,8 @@ static u64 *held(struct rt_block *b)
 		return &b->budget;
 	case RT_R11_CLOCK:
 		return &b->until;
+	case RT_R11_TREE:
+		return &b->tree_count;
 	}
 	return 0;
 }
@@ -229,12 +232,14 @@ void rt_restore_r11(struct rt_block *b, struct k_ucontext *uc, u32 tmp)
 
 void rt_load_cursor(struct rt_block *b, struct k_ucontext *uc)
 {
-	const u64 *const from = held(b);
+	u64 *const from = held(b);
 
 	if (!from)
 		return;
 	b->s_r11 = UC_GPR(uc, CURSOR_REG);
 	UC_GPR(uc, CURSOR_REG) = (word)*from;
+	if (b->r11_use == RT_R11_TREE)
+		*from = 0;
 }
 
 void rt_count_end(struct rt_block *b, u64 rsp)
@@ -287,5 +292,6 @@ void rt_trace_start(struct rt_block *b)
 		b->cursor += (word)b;
 	if (!rt_counts(b))
 		b->r11_use = RT_R11_CURSOR;
+	rt_tree_begin(b);
 	rt_trace_state(b, b->ctx.gpr[RSP]);
 }

@@ -182,6 +182,14 @@ uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool i
 	return enter_new(s, p, m, r, pc, indirect, mail);
 }
 
+const struct module *space_module(struct spaces *s, struct space_user *p, uint64_t pc,
+				  struct rt_mail *mail)
+{
+	if (!module_at(p->space, pc) && space_range(p->space, pc))
+		space_enter(s, p, pc, false, mail);
+	return module_at(p->space, pc);
+}
+
 uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, struct rt_mail *mail)
 {
 	struct space *sp = p->space;

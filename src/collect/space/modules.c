@@ -194,7 +194,8 @@ static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 	const uint64_t text = m->text.hi - m->text.lo, most = !sp->i386	   ? 400ull << 20
 						    : m->generated.may_change ? 32ull << 20
 								   : 200ull << 20;
-	uint64_t size = up(text * (m->generated.may_change ? 12
+	uint64_t size = up(text * (s->tree && !sp->i386 ? 16
+				   : m->generated.may_change ? 12
 				   : s->counts		   ? 10
 							   : 6) +
 				   (1 << 20),

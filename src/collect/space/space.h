@@ -342,6 +342,10 @@ struct space_hooks {
 	/* What @sp's threads have needed of shadows so far: shadow_note_used(). */
 	void (*note_used)(struct spaces *s, struct space *sp);
 	bool (*running)(struct spaces *s);	/* is there still a process? */
+	/* If trees grow: whose code of @m is at @pc? A number for all that depends on it. */
+	void (*segment)(struct spaces *s, const struct module *m, uint64_t pc,
+			struct xl_segment *out);
+	uint32_t (*segments)(struct spaces *s, const struct module *m);
 };
 
 /* All spaces of a session. */
@@ -355,6 +359,7 @@ struct spaces {
 	bool records;			/* code writes a trace; false: it counts */
 	bool edges;			/* ... edges, too: EDGES in translate.h */
 	bool strict_flags;
+	bool tree;			/* 64-bit code is XL_TREE */
 	bool logged, bare, all_live;	/* of recordings: struct xl_input */
 	uint32_t counts; /* of a trace: outside regions code is executed that only counts
 			    (translate.h) */
@@ -509,6 +514,9 @@ bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uin
 bool space_open(struct spaces *s, struct space_user *p, uint64_t addr, struct rt_mail *m);
 
 /* ---- enter.c --------------------------------------------------------------------------------- */
+/* The text around @pc, made if it has to be; NULL: it is not executable, or commands come first. */
+const struct module *space_module(struct spaces *s, struct space_user *p, uint64_t pc,
+				  struct rt_mail *m);
 /* Direct entry (address in the process) for @pc, 0: not executable. Commands for the process are
  * appended to @m; m->again: they have to run before the answer can be given. */
 uint64_t space_enter(struct spaces *s, struct space_user *p, uint64_t pc, bool indirect,

@@ -80,6 +80,13 @@ static uint64_t likely_target(void *ctx, uint64_t slot)
 	return r->s->hooks->likely(r->s, r->m, slot);
 }
 
+static void segment_of(void *ctx, uint64_t addr, struct xl_segment *out)
+{
+	const struct reading *r = ctx;
+
+	r->s->hooks->segment(r->s, r->m, addr, out);
+}
+
 static bool known_block(void *ctx, uint64_t addr, struct xl_known *out)
 {
 	struct reading *r = ctx;
@@ -287,7 +294,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 	struct module *m = &sp->module[mi];
 	struct reading r = { s, p, m, NULL };
 	struct xl_input in = {
-		.kind = s->kind,
+		.kind = s->tree && !sp->i386 ? XL_TREE : s->kind,
 		.i386 = sp->i386,
 		.entry = pc,
 		.lo = lo,
@@ -308,6 +315,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.data = m->text.bytes && !once ? read_data : NULL,
 		.known = known_block,
 		.likely = m->text.bytes && !once && !sp->i386 ? likely_target : NULL,
+		.segment = segment_of,
 		.ctx = &r,
 	};
 	uint32_t first;

@@ -277,7 +277,14 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 	struct insn *i;
 	size_t avail;
 	bool first = true, known;
+	uint64_t end = UINT64_MAX;	/* of the function */
 
+	if (s->in->kind == XL_TREE && inside(s, pc)) {
+		struct xl_segment g;
+
+		tree_segment(s, pc, &g);
+		end = g.hi;
+	}
 	while (s->ninsn < limit) {
 		if (!first) {
 			found = find_insn(s, pc);
@@ -287,6 +294,10 @@ static void decode_run(struct scratch *s, uint64_t pc, uint8_t mark, size_t limi
 			}
 			if (!inside(s, pc) || is_known(s, pc))
 				return;
+			if (pc >= end) {
+				push(s, pc, 0);
+				return;
+			}
 			if ((!(pc & 15) && is_function(s, pc)) || is_cut(s, pc))
 				return;
 		}
@@ -617,7 +628,8 @@ static void join(struct scratch *s)
 		b->entry_inline = b->mark & MARK_INDIRECT ||
 				  (s->order[k].block == 0 && !falls);
 		if (up)
-			up->next_adjacent = falls && !b->entry_inline;
+			up->next_adjacent = falls && !b->entry_inline &&
+					    !tree_crosses(s, up, b->pc);
 	}
 }
 

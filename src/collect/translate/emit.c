@@ -175,6 +175,10 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += JUMP_BOUND;
 	if (b->loops)
 		n += HEAD_BOUND;
+	if (in->kind == XL_TREE)
+		n += b->kind == X86_JMP_IND ? 2 * TREE_BOUND :
+			b->kind == X86_RET || b->kind == X86_CALL_IND ||
+			(b->fall.where != TO_NOWHERE && !b->next_adjacent) ? TREE_BOUND : 0;
 	return n + FAR_BOUND * number_far(s, b);
 }
 
@@ -203,6 +207,11 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 			if (b->rec.next != XL_NONE)
 				code += EDGE_BYTES;
 		}
+		if (s->in->kind == XL_TREE) {
+			code += 2 * TREE_BOUND + EDGE_BYTES;
+			nreloc += 16;
+			nmap += 8;
+		}
 		nlink += 2;
 		likely += counts_likely(s, b);
 		if (!xl_has_cursor(s->in) && counts_edge(s, b)) {
@@ -221,7 +230,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
-	code += nlink * XL_STUB_MAX + 64;
+	code += nlink * XL_STUB_MAX + 64 + (s->in->kind == XL_TREE ? 2 * TREE_BOUND : 0);
 	if (s->in->check_bytes || counting)
 		code += s->nblock * CHECK_COLD_BYTES;
 	if (counting)
@@ -294,7 +303,7 @@ static void emit_entry(struct emit *e, uint32_t live)
  * edge has a counter; or a safepoint. */
 static bool edge_is_cold(const struct emit *e)
 {
-	if (safepoint_is_cold(e, e->b))
+	if (safepoint_is_cold(e, e->b) || tree_crosses(e->s, e->b, e->b->to.pc))
 		return true;
 	if (e->b->kind == X86_JMP)
 		return false;
@@ -475,7 +484,11 @@ static void emit_block(struct emit *e, uint32_t *chain)
 	if (b->kind == X86_UNKNOWN)
 		emit_trap(e, b->n, b->end, RT_DO_STEP);
 	if (b->fall.where != TO_NOWHERE && !b->next_adjacent) {
-		asm_map(e, b->n, b->fall.pc == b->end ? XL_AT_START : 0);
+		const bool crosses = tree_crosses(e->s, b, b->fall.pc);
+
+		asm_map(e, b->n, b->fall.pc == b->end && !crosses ? XL_AT_START : 0);
+		if (crosses)
+			emit_tree_jump(e, &b->fall, b->kind == X86_PLAIN);
 		asm_jump(e, JMP_ALWAYS, &b->fall);
 	}
 	if (here(e) - o->code < PATCH_BYTES) {
@@ -582,6 +595,8 @@ static void emit_pass(struct scratch *s, bool counting)
 	/* the cold part: whoever is there has left its block and steps on into the runtime */
 	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
 	emit_map_end(&e);
+	if (grows_tree(&e))
+		emit_tree_routines(&e, s->ntail && s->in->abi_flags, s->nedge);
 	for (size_t k = 0; k < s->ntail; k++)
 		emit_tail(&e, &s->tail[k]);
 	if (s->ntail) {

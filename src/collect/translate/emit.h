@@ -53,6 +53,7 @@ struct emit {
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	bool stale;			/* xl_link.stale of what is emitted */
 	bool back;			/* what is emitted is a jump back: block.back */
+	uint32_t tree_call, tree_jump;	/* the unit's routines for them: emit_tree.c; 0: none */
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 
@@ -166,6 +167,22 @@ void choose_checks(struct scratch *s);
 void emit_budget_check(struct emit *e, uint32_t *chain);
 void emit_check(struct emit *e, uint32_t *chain);
 void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
+
+/* ---- emit_tree.c ----------------------------------------------------------------------------- */
+#define TREE_BOUND	480
+static inline bool grows_tree(const struct emit *e)
+{
+	return e->in->kind == XL_TREE;
+}
+/* In the cold part, before who uses them. */
+void emit_tree_routines(struct emit *e, bool calls, bool jumps);
+void emit_tree_call(struct emit *e, uint64_t pc);
+void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo);
+/* What it returns is for the second, or NULL: nothing comes behind the first. */
+uint8_t *emit_tree_return(struct emit *e, const struct insn *ret);
+void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss);
+void emit_tree_call_target(struct emit *e);
+void emit_tree_jump_target(struct emit *e, bool free);
 
 /* ---- emit_clock.c: SAFEPOINTS in translate.h ------------------------------------------------- */
 #define HEAD_BOUND	150		/* in front of a loop's head; or in the cold part */

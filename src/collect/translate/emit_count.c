@@ -146,10 +146,12 @@ static void count_edge(struct emit *e, uint32_t block)
 	e->index = was;
 }
 
-/* Code that counts: @b and the blocks of its chain before it are done. */
-static void subtract_budget(struct emit *e, const struct block *b, unsigned reg)
+/* Code that counts, or grows a tree: @b and the blocks of its chain before it are done. */
+static void count_insns(struct emit *e, const struct block *b, unsigned reg)
 {
-	cursor_op(e, 0x8d, reg, reg, -(int32_t)b->rec.insns, true);
+	const int32_t n = (int32_t)b->rec.insns;
+
+	cursor_op(e, 0x8d, reg, reg, grows_tree(e) ? n : -n, true);
 }
 
 /* A conditional branch out of the middle of a chain goes through the cold part, which
@@ -165,8 +167,8 @@ void emit_edge(struct emit *e, const struct edge *edge)
 			count_edge(e, b->edge);
 	} else if (b->rec.next == XL_NONE) {
 		/* the record is complete */
-	} else if (e->counting) {
-		subtract_budget(e, b, e->cursor_reg);
+	} else if (e->counting || grows_tree(e)) {
+		count_insns(e, b, e->cursor_reg);
 	} else {
 		emit_number(e, edge->block, e->cursor_reg);
 		cursor_op(e, 0x8d, e->cursor_reg, e->cursor_reg, (int32_t)b->rec.size, true);
@@ -177,6 +179,16 @@ void emit_edge(struct emit *e, const struct edge *edge)
 	if (safepoint_is_cold(e, b)) {
 		emit_cold_back(e, b);
 		return;
+	}
+	if (tree_crosses(e->s, b, b->to.pc)) {
+		struct block *const last = e->b;
+		const uint32_t was = e->index;
+
+		e->b = &e->s->block[edge->block];
+		e->index = edge->block;
+		emit_tree_jump(e, &b->to, true);
+		e->b = last;
+		e->index = was;
 	}
 	e->back = jumps_back(e->s, b);
 	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
@@ -210,8 +222,8 @@ void emit_record(struct emit *e, uint32_t at)
 	}
 	if (!ends)
 		return;
-	if (e->counting) {
-		subtract_budget(e, e->b, reg);
+	if (e->counting || grows_tree(e)) {
+		count_insns(e, e->b, reg);
 		e->counted |= XL_COUNTED;
 	} else {
 		emit_own_number(e, at, reg);

@@ -160,8 +160,17 @@ static void add_distance(struct emit *e, uint32_t n)
 void emit_ret(struct emit *e, const struct insn *i)
 {
 	uint32_t n = e->b->n - 1;
+	uint8_t *miss = NULL;
 
-	if (e->in->abi_flags) {
+	if (grows_tree(e)) {
+		emit_save_rcx(e, n);
+		miss = emit_tree_return(e, i);
+		if (!miss)
+			return;
+		asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov ecx, [rsp] */
+		load_distance(e, true);
+		asm_bytes(e, "\x48\x01\x0c\x24", 4);		/* add [rsp], rcx */
+	} else if (e->in->abi_flags) {
 		add_distance(e, n);
 	} else {
 		emit_save_rcx(e, n);
@@ -189,6 +198,7 @@ void emit_ret(struct emit *e, const struct insn *i)
 		asm_byte(e, 0xc3);
 	}
 	emit_safepoint_end(e, LEAVES_RETURN, RCX);
+	emit_tree_return_end(e, i, miss);
 }
 
 /* The bytes of a memory operand that contains the cursor register, rdx or rcx in its place,
@@ -270,7 +280,8 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
 	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
 
-	return e->i386 || e->counting || counts_targets(e->in) || modrm < 0xc0 || reg == RSP ||
+	return e->i386 || e->counting || counts_targets(e->in) || grows_tree(e) ||
+	       modrm < 0xc0 || reg == RSP ||
 	       (e->has_cursor && reg == e->cursor_reg) ||
 	       (i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
 }
@@ -278,7 +289,7 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 /* Does an indirect jump or call need rdx, too? */
 static bool needs_pair(const struct emit *e, const struct insn *i)
 {
-	return counts_targets(e->in) || (target_register(e, i) == RCX &&
+	return counts_targets(e->in) || grows_tree(e) || (target_register(e, i) == RCX &&
 		(e->i386 || !flags_free(e->s, i->x.kind) ||
 		 (e->has_cursor && i->x.read >> e->cursor_reg & 1)));
 }
@@ -296,16 +307,29 @@ static void compare_likely(struct emit *e, const struct insn *i, const struct xl
 static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
 			const struct xl_target *likely)
 {
-	uint32_t miss;
+	uint32_t miss, rel;
 
 	compare_likely(e, i, likely);
-	asm_bytes(e, "\x75\x00", 2);				/* jne */
+	if (grows_tree(e)) {
+		asm_bytes(e, "\x0f\x85", 2);			/* jne */
+		asm_u32(e, 0);
+	} else {
+		asm_bytes(e, "\x75\x00", 2);			/* jne */
+	}
 	miss = here(e);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_map(e, n, XL_AT_START);
 	e->stale = true;
+	if (grows_tree(e)) {
+		asm_map(e, n + 1, 0);
+		emit_tree_jump(e, likely, true);
+	}
 	asm_jump(e, JMP_ALWAYS, likely);
-	e->base[miss - 1] = (uint8_t)(here(e) - miss);
+	rel = here(e) - miss;
+	if (grows_tree(e))
+		memcpy(e->base + miss - 4, &rel, 4);
+	else
+		e->base[miss - 1] = (uint8_t)rel;
 	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
 }
 
@@ -442,7 +466,8 @@ void emit_indirect(struct emit *e, const struct insn *i)
 
 	if (pair) {
 		emit_save_rcx(e, n);
-		if (counts_targets(e->in) && e->b->likely.where != TO_NOWHERE)
+		if ((counts_targets(e->in) || grows_tree(e)) &&
+		    e->b->likely.where != TO_NOWHERE)
 			emit_likely(e, n, i, &e->b->likely);
 		emit_save_rdx(e, n);
 		emit_load_target(e, i);
@@ -450,6 +475,10 @@ void emit_indirect(struct emit *e, const struct insn *i)
 			emit_count_target(e, i);
 		else
 			asm_map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
+		if (grows_tree(e) && i->x.kind == X86_JMP_IND)
+			emit_tree_jump_target(e, flags_free(e->s, i->x.kind));
+		else if (grows_tree(e))
+			asm_slot_store(e, RCX, RT_EXIT_PC);
 		if (jumps_anywhere(e->in, i))
 			emit_safepoint(e, flags_free(e->s, i->x.kind), LEAVES_RCX, RDX);
 	} else if (reg != RCX) {
@@ -533,7 +562,10 @@ void emit_tail(struct emit *e, const struct tail *t)
 {
 	const struct block *b = &e->s->block[t->block];
 	const struct xl_block *o = placed(e, t->block);
+	const uint32_t was = e->index;
 	uint32_t rel = here(e) - (t->at + 4);
+
+	e->index = t->block;
 
 	if (has_mapped_tail(e, b))
 		e->u->map[o->map + o->nmap - 1].code = here(e);
@@ -546,6 +578,8 @@ void emit_tail(struct emit *e, const struct tail *t)
 		else
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
+		if (grows_tree(e))
+			emit_tree_call(e, b->to.pc);
 		if (goes_to_stub(e, b))
 			emit_to_likely(e, &e->s->block[b->to.block], &b->to);
 		else
@@ -559,8 +593,11 @@ void emit_tail(struct emit *e, const struct tail *t)
 			asm_bytes(e, upper_half_on_stack, 5);
 		}
 		emit_return_address(e, b->end, RDX);
+		if (grows_tree(e))
+			emit_tree_call_target(e);
 		emit_jump_rcx(e);
 	}
+	e->index = was;
 }
 
 /* The map of the block before is complete but for where its tail is. */

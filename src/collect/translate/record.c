@@ -42,16 +42,18 @@ static void count_pred(struct scratch *s, const struct xl_target *t, bool other)
 		s->preds[t->block]++;
 }
 
-static uint32_t successor(const struct scratch *s, const struct block *b)
+static uint32_t successor(struct scratch *s, const struct block *b)
 {
 	if (b->kind == X86_JMP && jumps_back(s, b))
 		return XL_NONE;			/* it may leave there: its record is complete */
 	switch (b->kind) {
 	case X86_PLAIN:
 	case X86_JCC:
-		return b->fall.where == TO_UNIT ? b->fall.block : XL_NONE;
+		return b->fall.where == TO_UNIT && !tree_crosses(s, b, b->fall.pc) ?
+			b->fall.block : XL_NONE;
 	case X86_JMP:
-		return b->to.where == TO_UNIT ? b->to.block : XL_NONE;
+		return b->to.where == TO_UNIT && !tree_crosses(s, b, b->to.pc) ?
+			b->to.block : XL_NONE;
 	default:
 		return XL_NONE;
 	}

@@ -46,6 +46,7 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 	s->dec = s->decs[in->i386];
 	s->gprs = in->i386 ? 0xef : 0xffef;
 	s->in = in;
+	s->segment = (struct xl_segment){ 0 };
 	s->out = out;
 	s->max_insns = in->max_insns ? in->max_insns : 127;
 	if (s->max_insns > MAX_BLOCK_INSNS)

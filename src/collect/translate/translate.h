@@ -24,7 +24,17 @@
  * trace buffer, its number (32 bits) and, but for XL_BRANCH, the values of its plan
  * (isa/x86/plan.h). The number stands for the block as soon as it is written; the cursor goes up
  * once, when the record is complete. */
-enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC };
+/* XL_TREE, of 64-bit code: no record; the cursor register counts instructions, and a tree of
+ * calling contexts grows (emit_tree.c). Blocks are in chains as in a trace. No block is of two
+ * functions, as xl_input.segment tells them. */
+enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC, XL_TREE };
+
+/* Code [lo, hi) is of one function, which begins at @begin. */
+struct xl_segment {
+	uint64_t lo, hi, begin;
+	uint32_t function;
+	bool stub;			/* of a procedure linkage table, or like one */
+};
 
 /* CHAINS. In a trace a block that is entered from one other block of the unit only, by falling
  * or jumping into it, continues that block's record: the record is written when control leaves the
@@ -135,6 +145,8 @@ struct xl_input {
 	uint64_t (*likely)(void *ctx, uint64_t slot);
 	/* Is @addr the start of another function (a tail jump there leaves the unit)? */
 	bool (*function)(void *ctx, uint64_t addr);
+	/* XL_TREE: whose code is at @addr, inside [lo, hi)? */
+	void (*segment)(void *ctx, uint64_t addr, struct xl_segment *out);
 	/* Told of every instruction of the unit when it is made, block by
 	 * block; NULL: nobody is. */
 	void (*insn)(void *ctx, const struct x86_insn *x);

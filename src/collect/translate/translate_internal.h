@@ -197,6 +197,8 @@ struct scratch {
 	uint64_t cut[16];		/* instructions that the unit ends before: keeps_abi() */
 	uint32_t ncut;
 
+	struct xl_segment segment;	/* the last answer of in->segment */
+
 	bool far_only;			/* no rel8 to blocks that are not yet placed */
 	bool overflow;			/* one was needed and did not fit */
 };
@@ -294,6 +296,10 @@ static inline bool jumps_anywhere(const struct xl_input *in, const struct insn *
 	return in->logged && !in->i386 && i->x.kind == X86_JMP_IND && !(i->x.prop & X86_RIP);
 }
 
+/* XL_TREE: is @to of another function than @b? */
+bool tree_crosses(struct scratch *s, const struct block *b, uint64_t to);
+void tree_segment(struct scratch *s, uint64_t pc, struct xl_segment *out);
+uint32_t tree_function(struct scratch *s, uint64_t pc);
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
 void count_nothing(struct scratch *s);

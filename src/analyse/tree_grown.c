@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* tree_grown.c - trees that have grown in traced processes (trace/growing.h), taken over */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/tree_work.h"
+
+static uint32_t hash(uint32_t seed, const char *s, size_t n)
+{
+	uint32_t h = 0x811c9dc5u ^ seed;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)s[i]) * 0x01000193u;
+	return h | 1;
+}
+
+static size_t rows(void *self, const char *path, uint64_t lo, uint64_t hi,
+		   struct pm_growing_row **v)
+{
+	struct tree_sink *s = self;
+	size_t n;
+
+	pthread_mutex_lock(&s->lock);
+	n = tree_functions_rows(&s->functions, &s->raw, path, lo, hi, v);
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
+static void about(void *self, uint32_t function, struct pm_growing_about *a)
+{
+	struct tree_sink *s = self;
+	const struct tree_info *in;
+	const char *name, *cold;
+
+	pthread_mutex_lock(&s->lock);
+	in = s->functions.info + function;
+	name = s->raw.function[function].linkage;
+	a->flags = in->flags;
+	a->name = hash(in->object, name, strlen(name));
+	cold = in->flags & TREE_PART ? strstr(name, ".cold") : NULL;
+	a->part = cold ? hash(in->object, name, (size_t)(cold - name)) : 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Functions of generated code have the names of its process. */
+static uint32_t made(struct tree_sink *s, uint32_t pid, uint64_t pc)
+{
+	static const struct pm_code none;
+	bool fresh;
+	uint64_t *at = pm_map_put(&s->made, pid, &fresh);
+	struct tree_code *c;
+
+	if (fresh) {
+		c = pm_alloc(sizeof *c);
+		c->code = &none;
+		c->pid = pid;
+		*at = (uint64_t)(uintptr_t)c;
+	}
+	c = (struct tree_code *)(uintptr_t)*at;
+	return tree_generated(&s->functions, &s->raw, c, pc);
+}
+
+static void grown(void *self, const struct pm_stream *stream, const struct pm_grown *node, size_t n)
+{
+	struct tree_sink *s = self;
+	struct pm_tree *t = &s->raw;
+	uint32_t *of = pm_alloc((n + 1) * sizeof *of);
+
+	pthread_mutex_lock(&s->lock);
+	of[0] = 0;
+	for (size_t i = 1; i < n; i++) {
+		uint32_t f = node[i].function;
+
+		if (f == PM_GROWN_MADE)
+			f = made(s, stream->pid, node[i].pc);
+		if (f >= t->nfunction)		/* the process has written over it */
+			f = PM_TREE_OTHERS;
+		of[i] = pm_tree_child(t, of[node[i].parent], f);
+		if (f == PM_TREE_OTHERS && !t->overflow)
+			t->overflow = of[i];
+		t->node[of[i]].self += node[i].self;
+		t->node[of[i]].calls += node[i].calls;
+	}
+	pthread_mutex_unlock(&s->lock);
+	free(of);
+}
+
+void pm_tree_growing(void *sink, struct pm_growing *g)
+{
+	struct tree_sink *s = sink;
+
+	*g = (struct pm_growing){ .self = s, .depth = s->max_depth, .rows = rows, .about = about,
+				  .grown = grown };
+}
+
+void tree_grown_release(struct tree_sink *s)
+{
+	uint64_t key, v;
+
+	for (size_t i = 0; pm_map_next(&s->made, &i, &key, &v); )
+		free((struct tree_code *)(uintptr_t)v);
+	pm_map_release(&s->made);
+}

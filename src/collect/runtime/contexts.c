@@ -1,0 +1,764 @@
+/* SPDX-License-Identifier: MIT */
+/* contexts.c - a calling-context tree that grows in the traced process
+ *
+ * Each thread has a tree, in its thread block (RT_TREE_* in abi.h): an array of contexts, a stack
+ * of calls that have not returned, and where control is. Translated code (translate/emit_tree.c)
+ * counts instructions in the cursor register, and adds them to the context where control leaves a
+ * function:
+ *
+ *   a call            the context has four slots, block's number -> context; then the thread's
+ *                     table of sites, which has all others; pushes a frame
+ *   an indirect call  the thread's table of targets
+ *   a return          to where the innermost frame says; pops it
+ *   a direct jump, or falling, to another function: slots, and sites
+ *   an indirect one   within the function nothing; else targets
+ *
+ * What is not found leaves to rt_tree_event(). The rules are those of analyse/tree_stack.c,
+ * function for function: both give the same tree. The same goes for signals, and for what returns
+ * to who has not called: exceptions, longjmp(), stacks that change. A frame from which not
+ * everything is as simple has its return address inverted, so that a return from it comes here,
+ * too.
+ *
+ * Whose code an address is says the controller, a text at a time (RQ_FUNCTIONS). Translations
+ * depend on it: they are kept under a name with a hash of the text's functions
+ * (cache/load_file.c).
+ *
+ * EXACT. An instruction counts where it executed; what a signal cuts off, the controller takes
+ * back (trace_cut()). Who is killed has all in its tree but what the register had.
+ * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
+ * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
+ * MEMORY. A context takes 64 bytes and its slot of the hash table. After RT_TREE_NODES_MAX
+ * contexts of a thread new ones have their functions below one, '[other contexts]', which is said
+ * at the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their
+ * callers: a page that faults is behind the last frame.
+ * NOT HERE are 32-bit programs, recordings, parts of runs (regions, threads, --pid) and what other
+ * events need: consumers walk a trace for these. PUGMARK_NO_GROWING=1 in the environment: always.
+ */
+#include "rt.h"
+
+#if !defined RT_IDT && !defined __i386__
+#define PLACE(b, off) PTR((word)(b) + (off))
+#define NODE(b, i) ((struct rt_tree_node *)PLACE(b, RT_TREE_NODES) + (i))
+#define FRAMES(b) ((struct rt_frame_of_call *)PLACE(b, RT_TREE_FRAMES))
+#define SIGNALS(b) ((struct rt_tree_signal *)PLACE(b, RT_TREE_SIGNALS))
+#define LANDINGS(b) ((struct rt_tree_landing *)PLACE(b, RT_TREE_LANDINGS))
+
+struct whose { u32 function, entry; };
+
+/* ---- whose code is it? ----------------------------------------------------------------------- */
+struct texts {				/* at RT_TREE_TEXTS, of a thread */
+	u32 changes, n;
+	struct { u64 lo, hi, row; u32 n, pad; } v[256];
+};
+static u32 changes;			/* how often the process has mapped or unmapped code */
+
+void rt_tree_mapped(void)
+{
+	__atomic_fetch_add(&changes, 1, __ATOMIC_SEQ_CST);
+}
+
+static int find_text(struct rt_block *b, u64 pc)
+{
+	struct texts *t = PLACE(b, RT_TREE_TEXTS);
+	const u32 now = __atomic_load_n(&changes, __ATOMIC_SEQ_CST);
+	u32 i;
+
+	if (t->changes != now)
+		t->n = 0;
+	t->changes = now;
+	for (i = 0; i < t->n; i++)
+		if (pc >= t->v[i].lo && pc < t->v[i].hi)
+			return (int)i;
+	if (!rt_ask(b, RQ_FUNCTIONS, pc, 0, 0, 0) || !b->mail.r[0])
+		return -1;
+	if (t->n == NR_OF(t->v))
+		t->n = 0;
+	i = t->n++;
+	t->v[i].lo = b->mail.r[0];
+	t->v[i].hi = b->mail.r[1];
+	t->v[i].row = b->mail.r[2];
+	t->v[i].n = (u32)b->mail.r[3];
+	return (int)i;
+}
+
+static const struct rt_function_info *info_of(u32 function)
+{
+	static const struct rt_function_info made;
+
+	return function & RT_TREE_IS_MADE ? &made :
+		(const struct rt_function_info *)PTR(RT_TREE_FUNCTIONS) + function;
+}
+
+static u32 flags_of(u32 function)
+{
+	return info_of(function)->flags;
+}
+
+/* False: nobody's. */
+static int function_at(struct rt_block *b, u64 pc, struct whose *p)
+{
+	const int i = find_text(b, pc);
+	const struct texts *t = PLACE(b, RT_TREE_TEXTS);
+	const struct rt_function *row;
+	u32 lo = 0, hi, at;
+
+	if (i < 0)
+		return 0;
+	hi = t->v[i].n;
+	if (!hi) {
+		*p = (struct whose){ RT_TREE_GENERATED, 1 };
+		return 1;
+	}
+	row = PTR(t->v[i].row);
+	at = (u32)(pc - t->v[i].lo);
+	while (hi - lo > 1) {
+		const u32 mid = lo + (hi - lo) / 2;
+
+		if (row[mid].at <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	*p = (struct whose){ row[lo].function,
+			     at == row[lo].lo || flags_of(row[lo].function) & RT_TREE_PART };
+	return 1;
+}
+
+/* The function of generated code that begins at @pc. */
+static u32 made_at(struct rt_block *b, u64 pc)
+{
+	u64 *const v = PLACE(b, RT_TREE_MADE);
+	u32 i = (u32)(pc * 0x9e3779b97f4a7c15u >> 40) & (RT_TREE_MADE_MAX - 1);
+
+	if (!i)
+		i = 1;
+	while (v[i] && v[i] != pc)
+		i = i + 1 < RT_TREE_MADE_MAX ? i + 1 : 1;
+	if (!v[i]) {
+		if (b->tree_made == RT_TREE_MADE_MAX / 2)
+			return RT_TREE_IS_MADE;		/* too many: [0] is all others */
+		b->tree_made++;
+		v[i] = pc;
+	}
+	return RT_TREE_IS_MADE | i;
+}
+
+/* ---- contexts: those of analyse/tree.c ------------------------------------------------------- */
+static u32 slot_for(const struct rt_block *b, u32 parent, u32 function)
+{
+	const u32 *slot = PLACE(b, RT_TREE_SLOTS);
+	u32 i = (u32)((((u64)parent << 32 | function) * 0x9e3779b97f4a7c15u) >> 24) & b->tree_mask;
+
+	for (; slot[i]; i = (i + 1) & b->tree_mask) {
+		const struct rt_tree_node *n = NODE(b, slot[i]);
+
+		if (n->parent == parent && n->function == function)
+			break;
+	}
+	return i;
+}
+
+static void grow_slots(struct rt_block *b)
+{
+	u32 *slot = PLACE(b, RT_TREE_SLOTS);
+
+	memset(slot, 0, (u64)(b->tree_mask + 1) * sizeof *slot);
+	b->tree_mask = 2 * b->tree_mask + 1;
+	for (u32 i = 1; i < b->tree_nodes; i++)
+		if (i != b->tree_overflow)
+			slot[slot_for(b, NODE(b, i)->parent, NODE(b, i)->function)] = i;
+}
+
+static u32 new_node(struct rt_block *b, u32 parent, u32 function)
+{
+	struct rt_tree_node *n = NODE(b, b->tree_nodes);
+
+	n->parent = parent;
+	n->function = function;
+	n->depth = NODE(b, parent)->depth + 1;
+	return b->tree_nodes++;
+}
+
+static u32 find_child(struct rt_block *b, u32 parent, u32 function)
+{
+	u32 *slot = PLACE(b, RT_TREE_SLOTS);
+	u32 i;
+
+	if (NODE(b, parent)->depth >= b->tree_depth)
+		parent = NODE(b, parent)->parent;
+	i = slot_for(b, parent, function);
+	if (!slot[i] && b->tree_nodes >= RT_TREE_NODES_MAX) {
+		if (!b->tree_overflow)
+			b->tree_overflow = new_node(b, 0, 1);
+		if (b->tree_nodes >= RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4)
+			return b->tree_overflow;
+		parent = parent == b->tree_overflow ? parent : b->tree_overflow;
+		i = slot_for(b, parent, function);
+	}
+	if (slot[i])
+		return slot[i];
+	if (2 * b->tree_nodes > b->tree_mask && b->tree_mask + 1 < RT_TREE_SLOTS_MAX) {
+		grow_slots(b);
+		i = slot_for(b, parent, function);
+	}
+	return slot[i] = new_node(b, parent, function);
+}
+
+static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
+{
+	return find_child(b, parent, function == RT_TREE_GENERATED ? made_at(b, pc) : function);
+}
+
+/* ---- where control is ------------------------------------------------------------------------ */
+static u32 index_of(u64 off)
+{
+	return (u32)(off - RT_TREE_NODES) / (u32)sizeof(struct rt_tree_node);
+}
+
+static u32 offset_of(u32 node)
+{
+	return RT_TREE_NODES + node * (u32)sizeof(struct rt_tree_node);
+}
+
+static u32 here(const struct rt_block *b)
+{
+	return index_of(b->tree_node);
+}
+
+static u32 depth_of(const struct rt_block *b)
+{
+	return (u32)(b->tree_frame - RT_TREE_FRAMES) / (u32)sizeof(struct rt_frame_of_call);
+}
+
+static void set_depth(struct rt_block *b, u32 depth)
+{
+	b->tree_frame = RT_TREE_FRAMES + (u64)depth * sizeof(struct rt_frame_of_call);
+}
+
+static u32 function_of(const struct rt_block *b, u32 node)
+{
+	const u32 f = NODE(b, node)->function;
+
+	return f & RT_TREE_IS_MADE ? RT_TREE_GENERATED : f;
+}
+
+static u64 ret_of(const struct rt_frame_of_call *f)
+{
+	return f->ret >> 63 ? ~f->ret : f->ret;
+}
+
+/* Who returns from there comes to rt_tree_event(). */
+static void is_not_simple(struct rt_frame_of_call *f)
+{
+	if (!(f->ret >> 63))
+		f->ret = ~f->ret;
+}
+
+static void forget(struct rt_block *b)
+{
+	const u32 depth = depth_of(b);
+
+	while (b->tree_signals && SIGNALS(b)[b->tree_signals - 1].depth >= depth)
+		b->tree_signals--;
+	while (b->tree_landings && LANDINGS(b)[b->tree_landings - 1].depth >= depth)
+		b->tree_landings--;
+}
+
+static void drop_half(struct rt_block *b)
+{
+	const u32 depth = depth_of(b), half = depth / 2;
+
+	rt_memcpy(FRAMES(b), FRAMES(b) + half, (word)(depth - half) * sizeof *FRAMES(b));
+	set_depth(b, depth - half);
+	b->tree_signals = b->tree_landings = 0;
+}
+
+static void note_landing(struct rt_block *b)
+{
+	const u32 caller = depth_of(b) - 2;
+	struct rt_tree_landing *const v = LANDINGS(b);
+
+	while (b->tree_landings && v[b->tree_landings - 1].depth >= caller)
+		b->tree_landings--;
+	if (b->tree_landings == RT_TREE_LANDINGS_MAX) {
+		b->tree_landings /= 2;
+		rt_memcpy(v, v + b->tree_landings, b->tree_landings * sizeof *v);
+	}
+	v[b->tree_landings++] = (struct rt_tree_landing){
+		ret_of(FRAMES(b) + caller + 1), caller, 0 };
+	is_not_simple(FRAMES(b) + caller);
+}
+
+static void go_to(struct rt_block *b, u32 node)
+{
+	b->tree_node = offset_of(node);
+}
+
+static void enter(struct rt_block *b, u32 node)
+{
+	NODE(b, node)->calls++;
+	go_to(b, node);
+	if (flags_of(NODE(b, node)->function) & RT_TREE_SETJMP && depth_of(b) > 1)
+		note_landing(b);
+}
+
+static void push(struct rt_block *b, u64 pc, u32 function)
+{
+	const u32 caller = here(b);
+	struct rt_frame_of_call *f;
+	struct whose at;
+	u32 node;
+
+	if (depth_of(b))
+		FRAMES(b)[depth_of(b) - 1].node = offset_of(caller);
+	if (depth_of(b) == RT_TREE_FRAMES_MAX)
+		drop_half(b);
+	node = child(b, depth_of(b) ? caller : 0, pc, function);
+	f = FRAMES(b) + depth_of(b);
+	*f = (struct rt_frame_of_call){ b->tree_next, offset_of(node), offset_of(node) };
+	if (b->tree_next && (!function_at(b, b->tree_next, &at) ||
+			     at.function != function_of(b, caller) ||
+			     (b->tree_signals &&
+			      SIGNALS(b)[b->tree_signals - 1].depth == depth_of(b))))
+		is_not_simple(f);
+	set_depth(b, depth_of(b) + 1);
+	enter(b, node);
+}
+
+static int passed(const struct rt_block *b, const struct rt_frame_of_call *f, u32 node,
+		  u32 function, u32 *found)
+{
+	const u32 depth = NODE(b, index_of(f->first))->depth;
+
+	for (; ; node = NODE(b, node)->parent) {
+		if (function_of(b, node) == function) {
+			*found = node;
+			return 1;
+		}
+		if (NODE(b, node)->depth <= depth)
+			return 0;
+	}
+}
+
+static void unwind(struct rt_block *b, u32 depth, u32 node)
+{
+	set_depth(b, depth);
+	go_to(b, node);
+	forget(b);
+}
+
+static int unwinds(const struct rt_block *b)
+{
+	return !!(flags_of(NODE(b, here(b))->function) & RT_TREE_UNWINDS);
+}
+
+static u32 node_of(const struct rt_block *b, u32 frame)
+{
+	return frame + 1 == depth_of(b) ? here(b) : index_of(FRAMES(b)[frame].node);
+}
+
+static int land_in_part(struct rt_block *b, u32 part)
+{
+	const u32 depth = depth_of(b);
+
+	for (u32 d = depth - (depth > 2 && unwinds(b) ? 2 : 0); d--; ) {
+		u32 node = node_of(b, d);
+		const u32 lowest = NODE(b, index_of(FRAMES(b)[d].first))->depth;
+
+		for (; node && NODE(b, node)->depth >= lowest; node = NODE(b, node)->parent) {
+			const u32 function = NODE(b, node)->function;
+
+			if (function == part ||
+			    info_of(function)->name == info_of(part)->part) {
+				unwind(b, d + 1, node);
+				return 1;
+			}
+		}
+	}
+	return 0;
+}
+
+static void jump(struct rt_block *b, u64 pc, u32 function, int beside)
+{
+	struct rt_frame_of_call *f = FRAMES(b) + depth_of(b) - 1;
+	u32 node = here(b);
+
+	if (passed(b, f, node, function, &node)) {
+		go_to(b, node);
+		return;
+	}
+	if (flags_of(NODE(b, here(b))->function) & RT_TREE_STUB)
+		beside = 1;
+	if (flags_of(function) & RT_TREE_RESOLVES) {
+		beside = 1;
+		b->tree_node = f->first;
+	}
+	node = child(b, beside ? NODE(b, here(b))->parent : here(b), pc, function);
+	if (beside && b->tree_node == f->first)
+		f->first = offset_of(node);
+	enter(b, node);
+}
+
+static int land(struct rt_block *b, u64 pc, u32 function)
+{
+	const u32 depth = depth_of(b), leaves = (u32)unwinds(b);
+	u32 node;
+
+	if (passed(b, FRAMES(b) + depth - 1, here(b), function, &node)) {
+		unwind(b, depth, node);
+		return 1;
+	}
+	for (u32 i = b->tree_landings; i--; ) {
+		const struct rt_tree_landing *l = LANDINGS(b) + i;
+
+		if (l->pc == pc && l->depth < depth &&
+		    passed(b, FRAMES(b) + l->depth, index_of(FRAMES(b)[l->depth].node), function,
+			   &node)) {
+			unwind(b, l->depth + 1, node);
+			return 1;
+		}
+	}
+	if (depth < 2 + leaves)
+		return 0;
+	for (u32 d = depth - 1 - leaves; d--; )
+		if (passed(b, FRAMES(b) + d, index_of(FRAMES(b)[d].node), function, &node)) {
+			unwind(b, d + 1, node);
+			return 1;
+		}
+	return 0;
+}
+
+static int come_back(struct rt_block *b, u64 pc)
+{
+	u32 d = depth_of(b);
+
+	while (d > 1 && ret_of(FRAMES(b) + d - 1) != pc)
+		d--;
+	if (d < 2)
+		return 0;
+	unwind(b, d - 1, index_of(FRAMES(b)[d - 2].node));
+	return 1;
+}
+
+static void move(struct rt_block *b, u64 pc, struct whose to, u32 end)
+{
+	const int middle = end != RT_ENDS_ON && !to.entry;
+
+	if (end == RT_ENDS_RETURN && b->tree_signals &&
+	    SIGNALS(b)[b->tree_signals - 1].depth == depth_of(b) - 1) {
+		b->tree_node = FRAMES(b)[depth_of(b) - 1].first;
+		jump(b, pc, to.function, 1);
+		return;
+	}
+	if (middle && land(b, pc, to.function))
+		return;
+	if (middle && end == RT_ENDS_RETURN && depth_of(b) == 1) {
+		const u32 node = child(b, 0, pc, to.function);
+
+		FRAMES(b)[0] = (struct rt_frame_of_call){ 0, offset_of(node), offset_of(node) };
+		go_to(b, node);
+		return;
+	}
+	if (end != RT_ENDS_ON && flags_of(to.function) & RT_TREE_PART &&
+	    land_in_part(b, to.function) && function_of(b, here(b)) == to.function)
+		return;
+	jump(b, pc, to.function, 0);
+}
+
+static void arrive(struct rt_block *b, u64 pc, struct whose to)
+{
+	u32 end = b->tree_end;
+
+	b->tree_end = RT_ENDS_ON;
+	if (!depth_of(b)) {
+		b->tree_next = 0;
+		push(b, pc, to.function);
+		return;
+	}
+	if (end == RT_ENDS_CALL || end == RT_ENDS_SIGNAL) {
+		push(b, pc, to.function);
+		return;
+	}
+	if (end == RT_ENDS_RETURN && come_back(b, pc))
+		end = RT_ENDS_ON;
+	if (function_of(b, here(b)) != to.function)
+		move(b, pc, to, end);
+}
+
+/* It is another number if anything happens in the context. */
+static u32 has_seen(const struct rt_block *b)
+{
+	return (u32)(NODE(b, here(b))->calls + NODE(b, here(b))->self);
+}
+
+/* ... by a call or a signal: that can be taken back as long as nothing has executed. */
+static void arrive_first(struct rt_block *b, u64 pc, struct whose to)
+{
+	const u32 end = b->tree_end;
+	const u64 node = b->tree_node, frame = b->tree_frame, next = b->tree_next;
+
+	arrive(b, pc, to);
+	b->tree_undo_pc = 0;
+	if ((end != RT_ENDS_CALL && end != RT_ENDS_SIGNAL) || b->tree_frame <= frame)
+		return;
+	b->tree_undo_pc = pc;
+	b->tree_undo_to = b->tree_node;
+	b->tree_undo_node = node;
+	b->tree_undo_frame = frame;
+	b->tree_undo_end = end;
+	b->tree_undo_next = next;
+	b->tree_undo_calls = has_seen(b);
+}
+
+static void add_count(struct rt_block *b)
+{
+	NODE(b, here(b))->self += b->tree_count;
+	b->tree_count = 0;
+}
+
+void rt_tree_settle(struct rt_block *b, u64 pc)
+{
+	struct whose to;
+
+	if (!b->tree_pending || !b->tree)
+		return;
+	if (!function_at(b, pc, &to))
+		return;				/* it faults there */
+	b->tree_pending = 0;
+	add_count(b);
+	arrive_first(b, pc, to);
+}
+
+void rt_tree_leaves(struct rt_block *b);
+
+/* From entry_x86_64.S, on the way out. */
+void rt_tree_leaves(struct rt_block *b)
+{
+	rt_tree_settle(b, b->ctx.pc);
+	b->tree_pending = 0;
+}
+
+/* ---- what translated code asks for ----------------------------------------------------------- */
+/* The context that a jump would lead to; 0: it is new. */
+static u32 known_child(struct rt_block *b, u32 parent, u64 pc, u32 function)
+{
+	const u32 *slot = PLACE(b, RT_TREE_SLOTS);
+
+	if (NODE(b, parent)->depth >= b->tree_depth)
+		parent = NODE(b, parent)->parent;
+	return slot[slot_for(b, parent,
+			     function == RT_TREE_GENERATED ? made_at(b, pc) : function)];
+}
+
+/* Does @function stand nowhere on the path to context @node? */
+static int is_new_there(const struct rt_block *b, u32 node, u32 function)
+{
+	for (; node; node = NODE(b, node)->parent)
+		if (function_of(b, node) == function)
+			return 0;
+	return 1;
+}
+
+struct before { u32 node, depth, first; u64 calls; };
+
+/* The context has led here by the call or jump of the current event, and will again. */
+static void remember(struct rt_block *b, const struct before *was)
+{
+	const u32 event = b->tree_event, end = event & 15, node = here(b);
+	const u32 from = offset_of(was->node);
+	const struct rt_frame_of_call *top = FRAMES(b) + depth_of(b) - 1;
+	struct rt_tree_node *n = NODE(b, was->node);
+	const u32 flags = flags_of(NODE(b, node)->function), key = (u32)b->exit_id;
+	int first = 1;
+
+	if (!(event & RT_TREE_MEMO) || flags & RT_TREE_SETJMP)
+		return;
+	if (end == RT_ENDS_CALL) {
+		if (depth_of(b) != was->depth + 1 || top->ret >> 63)
+			return;
+	} else {
+		first = was->first == from;
+		if (depth_of(b) != was->depth || NODE(b, node)->calls != was->calls + 1 ||
+		    flags & RT_TREE_RESOLVES || (end == RT_ENDS_JUMP && flags & RT_TREE_PART) ||
+		    top->first != (first && flags_of(n->function) & RT_TREE_STUB ?
+				   offset_of(node) : was->first))
+			return;
+	}
+	if (!(event & RT_TREE_HAS_CONT)) {
+		const u32 also = first ? from : from | 1;
+		const u32 at = ((u32)b->exit_pc ^ also) & RT_TREE_TARGETS_MASK;
+
+		if (!first && !is_new_there(b, was->node, function_of(b, node)))
+			return;
+		*(struct rt_tree_target *)PLACE(b, RT_TREE_TARGETS + at) =
+			(struct rt_tree_target){ b->exit_pc, also, offset_of(node) };
+	} else if (first && !n->slot[event >> 4 & 3].key) {
+		n->slot[event >> 4 & 3].key = key;
+		n->slot[event >> 4 & 3].child = offset_of(node);
+	} else if (!first && !n->slot[(event >> 4 & 3) ^ 1].key &&
+		   is_new_there(b, was->node, function_of(b, node))) {
+		n->slot[(event >> 4 & 3) ^ 1].key = key;
+		n->slot[(event >> 4 & 3) ^ 1].child = offset_of(node);
+	} else if (end == RT_ENDS_CALL || top->first == was->first) {
+		*(struct rt_tree_site *)
+			PLACE(b, RT_TREE_SITES + ((from ^ key << 4) & RT_TREE_SITES_MASK)) =
+			(struct rt_tree_site){ from, key, offset_of(node), was->first };
+	}
+}
+
+static void follow(struct rt_block *b, u64 pc)
+{
+	struct before was = { here(b), depth_of(b), 0, 0 };
+	const u32 end = b->tree_event & 15;
+	struct whose to;
+	u32 node = 0;
+
+	if (!function_at(b, pc, &to)) {
+		b->tree_pending = 1;
+		return;
+	}
+	add_count(b);
+	if (was.depth)
+		was.first = FRAMES(b)[was.depth - 1].first;
+	if (b->tree_event & RT_TREE_MEMO && end != RT_ENDS_CALL) {
+		const int beside = !!(flags_of(NODE(b, was.node)->function) & RT_TREE_STUB);
+
+		node = known_child(b, beside ? NODE(b, was.node)->parent : was.node, pc,
+				   to.function);
+		was.calls = NODE(b, node)->calls;
+	}
+	arrive_first(b, pc, to);
+	if (end == RT_ENDS_CALL || (here(b) == node && node && (to.entry || end != RT_ENDS_JUMP)))
+		remember(b, &was);
+}
+
+void rt_tree_event(struct rt_block *b)
+{
+	const u64 pc = b->exit_pc;
+	int32_t distance;
+
+	b->ctx.pc = pc;
+	b->tree_end = b->tree_event & 15;
+	b->tree_next = 0;
+	if (b->tree_end == RT_ENDS_CALL)
+		b->tree_next = *(const u64 *)PTR(b->ctx.gpr[RSP]);
+	if (pc >> 47 && pc >> 47 != 0x1ffff) {	/* no address at all: the instruction faults */
+		b->tree_end = RT_ENDS_ON;
+		b->resume = b->cont;
+		return;
+	}
+	follow(b, pc);
+	if (b->tree_event & RT_TREE_HAS_CONT) {
+		b->resume = b->cont;
+		return;
+	}
+	distance = *(const int32_t *)PTR(RT_SHADOW + 4 * (u64)(u32)pc);
+	/* without an entry it faults there, as in translated code, and gets one */
+	b->s_rcx = b->ctx.gpr[RCX];
+	b->s_rdx = b->ctx.gpr[RDX];
+	b->resume = pc + (u64)(int64_t)distance;
+}
+
+int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
+{
+	const u64 end = (word)b + RT_TREE_FRAMES + RT_TREE_FRAMES_MAX * 16ull, was = b->tree_frame;
+
+	if (!b->tree || addr < end || addr >= end + 4096)
+		return 0;
+	drop_half(b);
+	UC_GPR(uc, CURSOR_REG) -= was - b->tree_frame;
+	return 1;
+}
+
+/* ---- what the kernel does -------------------------------------------------------------------- */
+/* A signal comes before the first instruction at @pc: control has not arrived there. */
+static void undo(struct rt_block *b, u64 pc)
+{
+	if (b->tree_undo_pc != pc || b->tree_undo_to != b->tree_node ||
+	    b->tree_undo_calls != has_seen(b))
+		return;
+	NODE(b, here(b))->calls--;
+	b->tree_node = b->tree_undo_node;
+	b->tree_frame = b->tree_undo_frame;
+	b->tree_end = b->tree_undo_end;
+	b->tree_next = b->tree_undo_next;
+	b->tree_undo_pc = 0;
+}
+
+static void signal_comes(struct rt_block *b, u64 pc)
+{
+	struct rt_tree_signal *const v = SIGNALS(b);
+
+	if (!depth_of(b))
+		return;
+	undo(b, pc);
+	if (b->tree_end != RT_ENDS_SIGNAL)
+		forget(b);
+	if (b->tree_signals == RT_TREE_SIGNALS_MAX) {
+		b->tree_signals /= 2;
+		rt_memcpy(v, v + b->tree_signals, b->tree_signals * sizeof *v);
+	}
+	v[b->tree_signals++] = (struct rt_tree_signal){ b->tree_next, depth_of(b), b->tree_end };
+	b->tree_end = RT_ENDS_SIGNAL;
+	b->tree_next = pc;
+	b->tree_pending = 1;
+}
+
+static void signal_goes(struct rt_block *b, u64 pc)
+{
+	struct rt_tree_signal was;
+
+	if (b->tree_end != RT_ENDS_SIGNAL)
+		forget(b);
+	b->tree_pending = 1;
+	if (!b->tree_signals) {
+		b->tree_end = depth_of(b) ? RT_ENDS_JUMP : RT_ENDS_ON;
+		return;
+	}
+	was = SIGNALS(b)[--b->tree_signals];
+	if (was.depth == depth_of(b)) {
+		b->tree_end = was.end;
+		b->tree_next = was.next;
+		return;
+	}
+	b->tree_end = ret_of(FRAMES(b) + was.depth) == pc ? was.end : RT_ENDS_JUMP;
+	b->tree_next = was.next;
+	set_depth(b, was.depth);
+	go_to(b, index_of(FRAMES(b)[was.depth - 1].node));
+	while (b->tree_landings && LANDINGS(b)[b->tree_landings - 1].depth >= was.depth)
+		b->tree_landings--;
+}
+
+void rt_tree_note(struct rt_block *b, u32 type, const u64 *arg)
+{
+	if (!b->tree)
+		return;
+	add_count(b);
+	switch (type) {
+	case RT_N_SIGNAL:
+		signal_comes(b, arg[1]);
+		break;
+	case RT_N_SIGRETURN:
+		signal_goes(b, arg[0]);
+		break;
+	case RT_N_STEPPED:
+		if (b->tree_unknown) {		/* what the decoder does not know is generated */
+			arrive(b, b->tree_unknown,
+			       (struct whose){ RT_TREE_GENERATED, 1 });
+			NODE(b, here(b))->self++;
+		}
+		b->tree_pending = 1;
+		break;
+	}
+	if (type != RT_N_STATE)
+		b->tree_unknown = 0;
+}
+
+void rt_tree_begin(struct rt_block *b)
+{
+	if (!b->tree)
+		return;
+	rt_sys(NR_mprotect, (word)b + RT_TREE_FRAMES + RT_TREE_FRAMES_MAX * 16ul, 4096, 0);
+	b->r11_use = RT_R11_TREE;
+}
+#endif

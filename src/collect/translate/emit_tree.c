@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+/* emit_tree.c - XL_TREE: where control comes to another function, the thread's context changes
+ *
+ * The cursor register counts instructions. At a call, a return, an indirect jump out of a function
+ * and a direct one to another function they are added to the context's (struct rt_tree_node), and
+ * the context becomes another one. What is met often is done here: a call, or a jump, whose block
+ * the context remembers; an indirect one that the thread's table has; a return to who has called.
+ * All else leaves by RT_DO_TREE, with RT_EXIT_PC where the transfer leads to, and all of it is done
+ * (runtime/contexts.c). Where flags may mean something everything leaves.
+ *
+ * Meanwhile no place is XL_AT_START: a signal waits until the transfer is done. */
+#include "collect/translate/emit.h"
+
+#define SELF	0			/* struct rt_tree_node */
+#define CALLS	8
+#define FRAME	16			/* bytes of struct rt_frame_of_call: ret, first, node */
+
+/* op gs:[base + disp] */
+static void at_base(struct emit *e, bool wide, uint8_t op, unsigned reg, unsigned base,
+		    int32_t disp)
+{
+	const uint8_t rex = (uint8_t)(0x40 | wide << 3 | (reg >> 3) << 2 | base >> 3);
+
+	asm_byte(e, 0x65);
+	if (rex != 0x40)
+		asm_byte(e, rex);
+	asm_byte(e, op);
+	asm_byte(e, (uint8_t)(0x80 | (reg & 7) << 3 | (base & 7)));
+	asm_u32(e, (uint32_t)disp);
+}
+
+static void load32(struct emit *e, unsigned reg, unsigned base, int32_t disp)
+{
+	at_base(e, false, 0x8b, reg, base, disp);
+}
+
+static void store32(struct emit *e, unsigned reg, unsigned base, int32_t disp)
+{
+	at_base(e, false, 0x89, reg, base, disp);
+}
+
+static uint8_t *jump_if_not_equal(struct emit *e)
+{
+	asm_bytes(e, "\x0f\x85", 2);
+	asm_u32(e, 0);
+	return e->c;
+}
+
+static void bind(const struct emit *e, uint8_t *from)
+{
+	const uint32_t rel = (uint32_t)(e->c - from);
+
+	memcpy(from - 4, &rel, 4);
+}
+
+static void no_count(struct emit *e)
+{
+	asm_bytes(e, "\x45\x31\xdb", 3);			/* xor r11d, r11d */
+}
+
+/* What has been counted is the context's, whose offset is in @reg from here on. */
+static void add_to_context(struct emit *e, unsigned reg)
+{
+	asm_slot_load(e, reg, RT_TREE_NODE);
+	at_base(e, true, 0x01, R11, reg, SELF);
+}
+
+static void put_key(struct emit *e)
+{
+	asm_reloc(e, here(e), XL_REL_BLOCK, e->index);
+	asm_u32(e, 0);
+}
+
+static unsigned slot_of(const struct emit *e)
+{
+	return e->index & 3;
+}
+
+static int32_t slot_at(const struct emit *e)
+{
+	return RT_TREE_SLOT + 8 * (int32_t)slot_of(e);
+}
+
+static void put_event(struct emit *e, uint32_t event)
+{
+	asm_slot_op32(e, 0xc7, 0, RT_TREE_EVENT);
+	asm_u32(e, event);
+	asm_slot_op32(e, 0xc7, 0, RT_EXIT_ID);
+	put_key(e);
+}
+
+/* All registers are the program's; it goes on behind this. @routine: what tries first, where flags
+ * are free and nothing is counted; 0: none. */
+static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
+{
+	put_event(e, event | slot_of(e) << 4 | RT_TREE_HAS_CONT);
+	if (routine) {
+		asm_lea_pc(e, R11, pc);
+		asm_slot_store(e, R11, RT_EXIT_PC);
+		asm_bytes(e, "\x4c\x8d\x1d", 3);		/* lea r11, [rip + cont] */
+		asm_u32(e, 9 + 3 + 5);
+		asm_slot_store(e, R11, RT_CONT);
+		no_count(e);
+		asm_byte(e, 0xe9);
+		asm_u32(e, routine - (here(e) + 4));
+		return;
+	}
+	asm_exit_pc(e, pc);
+	asm_slot_store(e, RAX, RT_S_TMP);
+	asm_bytes(e, "\x48\x8d\x05", 3);			/* lea rax, [rip + cont] */
+	asm_u32(e, 9 + 9 + 8);
+	asm_slot_store(e, RAX, RT_CONT);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_jump(e, RT_DO_TREE);
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+void tree_segment(struct scratch *s, uint64_t pc, struct xl_segment *out)
+{
+	if (pc < s->segment.lo || pc >= s->segment.hi)
+		s->in->segment(s->in->ctx, pc, &s->segment);
+	*out = s->segment;
+}
+
+bool tree_crosses(struct scratch *s, const struct block *b, uint64_t to)
+{
+	struct xl_segment from;
+
+	if (s->in->kind != XL_TREE)
+		return false;
+	tree_segment(s, b->pc, &from);
+	return from.function != tree_function(s, to);
+}
+
+uint32_t tree_function(struct scratch *s, uint64_t pc)
+{
+	struct xl_segment g;
+
+	if (pc < s->in->lo || pc >= s->in->hi)
+		return UINT32_MAX;
+	tree_segment(s, pc, &g);
+	return g.function;
+}
+
+static bool is_entry(struct scratch *s, uint64_t pc)
+{
+	struct xl_segment g;
+
+	if (pc < s->in->lo || pc >= s->in->hi)
+		return true;
+	tree_segment(s, pc, &g);
+	return g.begin == pc;
+}
+
+static bool is_stub(const struct emit *e)
+{
+	struct xl_segment g;
+
+	tree_segment(e->s, e->b->pc, &g);
+	return g.stub;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+/* The caller's context @node waits in its frame, and r11 is the next one's place. */
+static void push_frame(struct emit *e, unsigned node)
+{
+	asm_slot_load(e, R11, RT_TREE_FRAME);
+	store32(e, node, R11, 12 - FRAME);
+}
+
+/* ... which is @child's, from where [rsp] says; the register changes. */
+static void push_child(struct emit *e, unsigned child)
+{
+	store32(e, child, R11, 8);
+	asm_slot_store(e, child, RT_TREE_NODE);
+	at_base(e, true, 0xff, 0, child, CALLS);		/* inc */
+	asm_byte(e, 0x48);					/* mov child, [rsp] */
+	asm_byte(e, 0x8b);
+	asm_byte(e, (uint8_t)(0x04 | child << 3));
+	asm_byte(e, 0x24);
+	at_base(e, true, 0x89, child, R11, 0);
+	asm_bytes(e, "\x4d\x8d\x5b\x10", 4);			/* lea r11, [r11 + 16] */
+	asm_slot_store(e, R11, RT_TREE_FRAME);
+}
+
+/* Of a direct call to @pc, whose return address is on the stack. */
+void emit_tree_call(struct emit *e, uint64_t pc)
+{
+	uint8_t *miss, *done;
+
+	if (!e->in->abi_flags) {
+		leave_and_come_back(e, RT_ENDS_CALL, pc, 0);
+		return;
+	}
+	asm_slot_store(e, RAX, RT_S_TMP);
+	add_to_context(e, RAX);
+	at_base(e, false, 0x81, 7, RAX, slot_at(e));		/* cmp dword, key */
+	put_key(e);
+	miss = jump_if_not_equal(e);
+	push_frame(e, RAX);
+	load32(e, RAX, RAX, slot_at(e) + 4);
+	push_child(e, RAX);
+	no_count(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, miss);
+	no_count(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO, pc, e->tree_call);
+	bind(e, done);
+}
+
+/* ---- what a slot does not remember ------------------------------------------------------------
+ * One routine of the unit for calls, one for jumps. RT_CONT says where to go on; flags change. */
+static uint8_t *compare_site(struct emit *e, unsigned reg, int32_t field)
+{
+	at_base(e, false, 0x39, reg, R11, RT_TREE_SITES + field);
+	return jump_if_not_equal(e);
+}
+
+static void emit_routine(struct emit *e, bool call)
+{
+	uint8_t *miss[3];
+
+	asm_slot_store(e, RAX, RT_S_TMP);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_TREE_NODE);
+	if (!call)
+		at_base(e, true, 0x01, R11, RAX, SELF);	/* none, if that has been done */
+	asm_slot_load(e, RCX, RT_EXIT_ID);
+	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
+	asm_bytes(e, "\x41\xc1\xe3\x04", 4);		/* shl r11d, 4 */
+	asm_bytes(e, "\x41\x31\xc3", 3);			/* xor r11d, eax */
+	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
+	asm_u32(e, RT_TREE_SITES_MASK);
+	miss[0] = compare_site(e, RAX, 0);
+	miss[1] = compare_site(e, RCX, 4);
+	if (call) {
+		load32(e, RCX, R11, RT_TREE_SITES + 8);
+		push_frame(e, RAX);
+		push_child(e, RCX);
+	} else {
+		asm_slot_load(e, RCX, RT_TREE_FRAME);
+		load32(e, RCX, RCX, 8 - FRAME);
+		miss[2] = compare_site(e, RCX, 12);
+		load32(e, RCX, R11, RT_TREE_SITES + 8);
+		asm_slot_store(e, RCX, RT_TREE_NODE);
+		at_base(e, true, 0xff, 0, RCX, CALLS);
+	}
+	no_count(e);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_jump(e, RT_CONT);
+	for (unsigned k = 0; k < (call ? 2 : 3); k++)
+		bind(e, miss[k]);
+	no_count(e);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_jump(e, RT_DO_TREE);
+}
+
+void emit_tree_routines(struct emit *e, bool calls, bool jumps)
+{
+	e->tree_call = e->tree_jump = 0;
+	if (calls) {
+		e->tree_call = here(e);
+		emit_routine(e, true);
+	}
+	if (jumps) {
+		e->tree_jump = here(e);
+		emit_routine(e, false);
+	}
+}
+
+/* ---- jumps ----------------------------------------------------------------------------------- */
+/* The context in @child is where a jump leads to. */
+static void enter_child(struct emit *e, unsigned child, bool stub)
+{
+	asm_slot_store(e, child, RT_TREE_NODE);
+	at_base(e, true, 0xff, 0, child, CALLS);
+	if (!stub)
+		return;
+	asm_slot_load(e, R11, RT_TREE_FRAME);
+	store32(e, child, R11, 8 - FRAME);
+}
+
+static void keep_flags(struct emit *e)
+{
+	asm_bytes(e, "\x9f\x0f\x90\xc0", 4);			/* lahf; seto al */
+	asm_slot_store(e, RAX, RT_S_TMP2);
+}
+
+static void give_flags_back(struct emit *e)
+{
+	asm_slot_load(e, RAX, RT_S_TMP2);
+	asm_bytes(e, "\x04\x7f\x9e", 3);			/* add al, 127; sahf */
+}
+
+/* A direct jump from the current block to @t, or falling there. */
+void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
+{
+	const bool free = !(live_at(e, t) & LV_FLAGS) ||
+		(e->in->abi_flags && is_entry(e->s, t->pc));
+	const int32_t second = RT_TREE_SLOT + 8 * (int32_t)(slot_of(e) ^ 1);
+	uint8_t *miss, *other, *also, *done, *entered;
+
+	if (!memo) {
+		leave_and_come_back(e, RT_ENDS_ON, t->pc, 0);
+		return;
+	}
+	asm_slot_store(e, RAX, RT_S_TMP);
+	if (!free)
+		keep_flags(e);
+	add_to_context(e, RAX);
+	asm_slot_load(e, R11, RT_TREE_FRAME);
+	at_base(e, false, 0x39, RAX, R11, 8 - FRAME);		/* cmp first, node */
+	other = jump_if_not_equal(e);
+	at_base(e, false, 0x81, 7, RAX, slot_at(e));
+	put_key(e);
+	miss = jump_if_not_equal(e);
+	load32(e, RAX, RAX, slot_at(e) + 4);
+	enter_child(e, RAX, is_stub(e));
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	entered = e->c;
+	bind(e, other);
+	at_base(e, false, 0x81, 7, RAX, second);
+	put_key(e);
+	also = jump_if_not_equal(e);
+	load32(e, RAX, RAX, second + 4);
+	enter_child(e, RAX, false);
+	bind(e, entered);
+	no_count(e);
+	if (!free)
+		give_flags_back(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, miss);
+	bind(e, also);
+	no_count(e);
+	if (!free)
+		give_flags_back(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO, t->pc, free ? e->tree_jump : 0);
+	bind(e, done);
+}
+
+/* ---- returns --------------------------------------------------------------------------------- */
+/* RT_CONT = what lies @bytes further on than the end of this. */
+static void put_cont(struct emit *e, unsigned reg, uint32_t bytes)
+{
+	asm_bytes(e, "\x48\x8d", 2);				/* lea reg, [rip + bytes] */
+	asm_byte(e, (uint8_t)(reg << 3 | 5));
+	asm_u32(e, 9 + bytes);
+	asm_slot_store(e, reg, RT_CONT);
+}
+
+/* RT_S_RCX has the program's rcx, and the address is on the stack. If it is none at all it comes
+ * back, and returns there. */
+static void leave_by_return(struct emit *e, const struct insn *ret)
+{
+	const uint32_t bytes = 8u + (ret->x.nimm ? (uint16_t)x86_imm(&ret->x, ret->p) : 0);
+
+	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	asm_map(e, e->b->n, 0);
+	asm_slot_store(e, RCX, RT_EXIT_PC);
+	put_event(e, RT_ENDS_RETURN);
+	put_cont(e, RCX, 8 + 9 + 8);
+	asm_bytes(e, "\x48\x8d\xa4\x24", 4);			/* lea rsp, [rsp + bytes] */
+	asm_u32(e, bytes);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_jump(e, RT_DO_TREE);
+	asm_bytes(e, "\x48\x8d\xa4\x24", 4);
+	asm_u32(e, -bytes);
+	asm_map(e, e->b->n - 1, 0);
+	asm_byte(e, 0xc3);
+	asm_map(e, e->b->n, 0);
+}
+
+/* rcx is in its slot. Where it comes out the context is the caller's. */
+uint8_t *emit_tree_return(struct emit *e, const struct insn *ret)
+{
+	uint8_t *miss;
+
+	if (!e->in->abi_flags) {
+		leave_by_return(e, ret);
+		return NULL;
+	}
+	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED);		/* it may fault where it goes */
+	add_to_context(e, RCX);
+	asm_bytes(e, "\x4c\x8b\x1c\x24", 4);			/* mov r11, [rsp] */
+	asm_slot_load(e, RCX, RT_TREE_FRAME);
+	at_base(e, true, 0x39, R11, RCX, -FRAME);		/* cmp ret, r11 */
+	miss = jump_if_not_equal(e);
+	asm_bytes(e, "\x48\x8d\x49\xf0", 4);			/* lea rcx, [rcx - 16] */
+	asm_slot_store(e, RCX, RT_TREE_FRAME);
+	load32(e, RCX, RCX, 12 - FRAME);
+	asm_slot_store(e, RCX, RT_TREE_NODE);
+	no_count(e);
+	return miss;
+}
+
+/* Behind the return. */
+void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss)
+{
+	if (!miss)
+		return;
+	asm_map(e, e->b->n, 0);
+	bind(e, miss);
+	no_count(e);
+	leave_by_return(e, ret);
+}
+
+/* ---- indirect jumps and calls ---------------------------------------------------------------- */
+/* rcx and rdx are in their slots, and RT_EXIT_PC is the target. If that is no address at all it
+ * comes back behind this. */
+static void leave_by_target(struct emit *e, uint32_t event)
+{
+	put_event(e, event);
+	put_cont(e, RDX, 9 + 9 + 8);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RDX, RT_S_RDX);
+	asm_slot_jump(e, RT_DO_TREE);
+}
+
+static void look_up(struct emit *e, uint8_t *miss[2])
+{
+	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
+	asm_bytes(e, "\x41\x31\xd3", 3);			/* xor r11d, edx */
+	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
+	asm_u32(e, RT_TREE_TARGETS_MASK);
+	at_base(e, true, 0x39, RCX, R11, RT_TREE_TARGETS);
+	miss[0] = jump_if_not_equal(e);
+	at_base(e, false, 0x39, RDX, R11, RT_TREE_TARGETS + 8);
+	miss[1] = jump_if_not_equal(e);
+	load32(e, RCX, R11, RT_TREE_TARGETS + 12);
+}
+
+/* Of an indirect call, whose return address is on the stack. */
+void emit_tree_call_target(struct emit *e)
+{
+	uint8_t *miss[2];
+	uint8_t *done;
+
+	asm_slot_load(e, RCX, RT_EXIT_PC);
+	if (!e->in->abi_flags) {
+		leave_by_target(e, RT_ENDS_CALL);
+		asm_slot_load(e, RCX, RT_EXIT_PC);
+		return;
+	}
+	add_to_context(e, RDX);
+	look_up(e, miss);
+	push_frame(e, RDX);
+	push_child(e, RCX);
+	no_count(e);
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, miss[0]);
+	bind(e, miss[1]);
+	no_count(e);
+	leave_by_target(e, RT_ENDS_CALL | RT_TREE_MEMO);
+	bind(e, done);
+	asm_slot_load(e, RCX, RT_EXIT_PC);
+}
+
+/* Of an indirect jump: rcx is the target, both are in their slots. Flags change if @free; behind
+ * it rcx still is, and rdx is the program's. */
+void emit_tree_jump_target(struct emit *e, bool free)
+{
+	struct xl_segment g;
+	uint8_t *out, *done, *miss[2], *first, *also = NULL;
+
+	tree_segment(e->s, e->b->pc, &g);
+	asm_map(e, e->b->n, 0);
+	asm_slot_store(e, RCX, RT_EXIT_PC);
+	if (!free) {
+		asm_slot_store(e, RAX, RT_S_TMP);
+		keep_flags(e);
+	}
+	asm_lea_pc(e, RDX, g.hi - 1);
+	asm_bytes(e, "\x48\x29\xca\x48\x81\xfa", 6);		/* sub rdx, rcx; cmp rdx, bytes */
+	asm_u32(e, (uint32_t)(g.hi - g.lo));
+	asm_bytes(e, "\x0f\x83", 2);				/* jae */
+	asm_u32(e, 0);
+	out = e->c;
+	if (!free) {
+		give_flags_back(e);
+		asm_slot_load(e, RAX, RT_S_TMP);
+	}
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	done = e->c;
+	bind(e, out);
+	if (!free) {
+		give_flags_back(e);
+		asm_slot_load(e, RAX, RT_S_TMP);
+		leave_by_target(e, RT_ENDS_JUMP);
+	} else {
+		add_to_context(e, RDX);
+		asm_slot_load(e, R11, RT_TREE_FRAME);
+		at_base(e, false, 0x39, RDX, R11, 8 - FRAME);
+		asm_bytes(e, "\x41\x0f\x95\xc3", 4);		/* setne r11b */
+		asm_bytes(e, "\x45\x0f\xb6\xdb", 4);		/* movzx r11d, r11b */
+		asm_bytes(e, "\x44\x09\xda", 3);		/* or edx, r11d */
+		look_up(e, miss);
+		enter_child(e, RCX, false);
+		if (g.stub) {
+			asm_bytes(e, "\xf6\xc2\x01", 3);	/* test dl, 1 */
+			first = jump_if_not_equal(e);
+			asm_slot_load(e, R11, RT_TREE_FRAME);
+			store32(e, RCX, R11, 8 - FRAME);
+			bind(e, first);
+		}
+		no_count(e);
+		asm_byte(e, 0xe9);
+		asm_u32(e, 0);
+		also = e->c;
+		bind(e, miss[0]);
+		bind(e, miss[1]);
+		no_count(e);
+		leave_by_target(e, RT_ENDS_JUMP | RT_TREE_MEMO);
+	}
+	if (also)
+		bind(e, also);
+	asm_slot_load(e, RCX, RT_EXIT_PC);
+	bind(e, done);
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED | XL_RDX_SAVED);
+}

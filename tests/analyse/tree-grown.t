@@ -1,0 +1,80 @@
+# Calling-context trees that grow in the traced process are those that a trace gives, file for file: what the consumer walks with
+# PUGMARK_NO_GROWING=1 is the oracle. The variable is the program's, too, so it has one length.
+# needs: gcc g++
+$ cat >both <<'END'
++ name=$1; shift
++ for never in 1 0; do
++ 	PUGMARK_NO_GROWING=$never pugmark run -q --fix-random --no-vdso --folded f$never --json j$never -- "$@" >out$never 2>/dev/null
++ 	echo $? >s$never
++ done
++ cmp s0 s1 && cmp f0 f1 && echo "$name same, $(awk 'END { print (NR > 20 ? "many" : NR) }' f0) contexts"
++ END
+# Calls, linkage stubs, tail calls, jumps by tables; C++ exceptions and longjmp() have their own programs below.
+$ for i in 1 2 3 4 5 6 7 8 9; do cat "$TESTS/analyse/tree.t"; done >in; sh both gzip gzip -9c in; sh both shell sh -c '(true); cat in; (ls both); exec true'
+> gzip same, many contexts
+> shell same, many contexts
+# Programs that check themselves: faults and handlers, instructions that the decoder does not know, libraries that come and go,
+# code in odd places, signals that wait, jumps of all kinds.
+$ for p in dl faults jumps odd unknown signals pending names flags given; do [ ! -x "$PROGRAMS/$p" ] || sh both $p "$PROGRAMS/$p"; done
+> dl same, many contexts
+> faults same, many contexts
+> jumps same, many contexts
+> odd same, many contexts
+> unknown same, many contexts
+> signals same, many contexts
+> pending same, many contexts
+> names same, many contexts
+> flags same, many contexts
+> given same, many contexts
+# Recursion that is deeper than contexts go (500), than frames are remembered, and through a linkage stub; mutual tail calls;
+# indirect calls of more targets than a context has slots; threads; exceptions; generated code.
+$ cat >m.cc <<'END'
++ #include <setjmp.h>
++ #include <string.h>
++ #include <sys/mman.h>
++ #include <thread>
++ #define F __attribute__((noinline, noipa))
++ static volatile long sum; static jmp_buf env;
++ F void leaf(long n) { sum += n; }
++ F long deep(long n) { if (!n) return 1; long r = deep(n - 1); leaf(n); return r + 1; }
++ F void odd(long n); F void even(long n) { sum++; if (n) odd(n - 1); } F void odd(long n) { leaf(1); if (n) even(n - 1); }
++ template <int N> F void one(long n) { leaf(n + N); if (N % 3 == 0) even(N); }
++ static void (*const table[])(long) = { one<0>, one<1>, one<2>, one<3>, one<4>, one<5>, one<6>, one<7>, one<8>, one<9> };
++ F void many(long n) { one<10>(n); one<11>(n); one<12>(n); one<13>(n); one<14>(n); one<15>(n); one<16>(n); one<17>(n); }
++ F void throws(long n) { leaf(n); if (n > 3) throw n; throws(n + 1); sum++; }
++ F void catches(long n) { try { throws(n); } catch (long) { leaf(2); } leaf(3); }
++ F void jumps(long n) { if (n) jumps(n - 1); else longjmp(env, 1); sum++; }
++ F void lands(long n) { if (!setjmp(env)) jumps(n); leaf(4); }
++ F void work(long n) { for (long i = 0; i < n; i++) { table[i % 10](i); many(i); catches(i % 4); lands(i % 5); } }
++ int main()
++ {
++ 	unsigned char *p = (unsigned char *)mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
++ 	memcpy(p, "\xff\xd7\xc3", 3); memcpy(p + 64, "\xff\xe7", 2);	// call *%rdi; ret -- jmp *%rdi
++ 	mprotect(p, 4096, PROT_READ | PROT_EXEC);
++ 	deep(90000); work(50);
++ 	for (int i = 0; i < 9; i++) { ((void (*)(void (*)()))p)([] { leaf(7); }); ((void (*)(void (*)()))(p + 64))([] { leaf(8); }); }
++ 	for (int i = 0; i < 3; i++) std::thread([i] { work(10 + i); }).join();
++ }
++ END
+$ g++ -O2 -pthread -o m m.cc 2>/dev/null; sh both made ./m; awk -F';' 'NF == 500 { n++ } END { print (n > 0) }' f0
+> made same, many contexts
+> 1
+$ g++ -O0 -fno-plt -pthread -o n m.cc 2>/dev/null; sh both unoptimised ./n; PUGMARK_NO_GROWING=0 pugmark run -q --strict-flags --fix-random --no-vdso --folded strict -- ./m >/dev/null; PUGMARK_NO_GROWING=1 pugmark run -q --strict-flags --fix-random --no-vdso --folded walked -- ./m >/dev/null; cmp strict walked && awk 'END { print (NR > 100) }' strict
+> unoptimised same, many contexts
+> 1
+# speedscope's and pprof's files come from the same tree, and both agree with the folded stacks on what there is in all.
+$ pugmark run -q --fix-random --folded f --speedscope s.json --pprof p.gz -- ./m && python3 - <<'END'
++ import json
++ total = sum(int(l.rsplit(" ", 1)[1]) for l in open("f"))
++ print(sum(json.load(open("s.json"))["profiles"][0]["weights"]) == total)
++ END
+> True
+# Who is killed keeps what it has counted.
+$ cat >k.c <<'END'
++ #include <signal.h>
++ #include <unistd.h>
++ __attribute__((noinline, noipa)) int spin(int n) { while (n) n--; return n; }
++ int main(void) { spin(100000); kill(getpid(), SIGKILL); }
++ END
+$ gcc -O1 -o k k.c && { pugmark run -q --folded k.folded -- ./k; sed -n 's/.*;spin //p' k.folded; } 2>/dev/null | awk '{ print ($1 > 200000) }'
+> 1
