@@ -273,6 +273,8 @@ static enum pm_status trace_stopped(struct session *s, const struct spawn *o, st
 	    (sigismember(&o->mask, SIGTRAP) &&
 	     ptrace(PTRACE_SETSIGMASK_, s->root, 8, &o->mask)) ||
 	    (!wanted && !watch_root(s))) {
+		if (errno == ESRCH && is_killed(s))
+			return PM_OK;
 		refused(errno, err);
 		kill(s->root, SIGKILL);
 		wait_for(s->root, &status);
