@@ -97,7 +97,11 @@ void tree_grown_release(struct tree_sink *s)
 {
 	uint64_t key, v;
 
-	for (size_t i = 0; pm_map_next(&s->made, &i, &key, &v); )
-		free((struct tree_code *)(uintptr_t)v);
+	for (size_t i = 0; pm_map_next(&s->made, &i, &key, &v); ) {
+		struct tree_code *c = (struct tree_code *)(uintptr_t)v;
+
+		pm_map_release(&c->generated);
+		free(c);
+	}
 	pm_map_release(&s->made);
 }

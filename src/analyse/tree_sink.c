@@ -201,12 +201,13 @@ static inline __attribute__((always_inline)) bool
 arrive_soon(struct tree_sink *s, struct tree_thread *t, uint64_t w, const struct tree_turn *to,
 	    struct tree_turn *from, uint8_t end)
 {
-	struct tree_frame *top = t->frame + t->depth - 1;
 	const uint32_t function = WORD_FUNCTION(w);
+	struct tree_frame *top;
 	uint32_t node = t->node;
 
 	if (!t->depth)
 		return false;
+	top = t->frame + t->depth - 1;
 	if (end == TREE_RETURNS) {
 		if (top->ret != to->pc || t->depth < 2 || tree_remembers(t, t->depth - 1) ||
 		    top[-1].function != function)
