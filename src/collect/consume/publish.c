@@ -199,6 +199,19 @@ static uint64_t counted_before(const struct space *sp, uint32_t block, const str
 	return before + at->insn;
 }
 
+/* Code stores values of a chain's later blocks together with those before. Where the chain is cut
+ * they lie behind the cursor, and there a record begins only if the word is not zero. */
+static void clear_behind(struct tracer *t, uint32_t i)
+{
+	const struct layout *l = &t->stream[i].layout;
+	const uint64_t off = cursor_of(t, i),
+		       end = l->trace + ((off - l->trace) / l->stride + 1) * l->stride;
+
+	pm_acquired_from_process(trace_block(t, i));
+	memset((uint8_t *)trace_block(t, i) + off, 0, end - off < SLACK ? end - off : SLACK);
+	pm_released_to_process(trace_block(t, i));
+}
+
 void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t block,
 	       const struct xl_map *at, uint64_t rsi, uint64_t rdi)
 {
@@ -238,9 +251,11 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 				 __ATOMIC_RELAXED);
 		pm_released_to_process(b);
 		b->cursor += t->source[number].record;
+		clear_behind(t, i);
 		if (before)
 			return;
 	}
 	if (at->insn < sp->block[block].n || !(at->flags & (XL_STORED | XL_RECORDED)))
 		trace_note(t, i, RT_N_CUT, arg, 3, NULL);
+	clear_behind(t, i);
 }
