@@ -199,25 +199,13 @@ static uint64_t counted_before(const struct space *sp, uint32_t block, const str
 	return before + at->insn;
 }
 
-/* Code stores values of a chain's later blocks together with those before. Where the chain is cut
- * they lie behind the cursor, and there a record begins only if the word is not zero. */
-static void clear_behind(struct tracer *t, uint32_t i)
-{
-	const struct layout *l = &t->stream[i].layout;
-	const uint64_t off = cursor_of(t, i),
-		       end = l->trace + ((off - l->trace) / l->stride + 1) * l->stride;
-
-	pm_acquired_from_process(trace_block(t, i));
-	memset((uint8_t *)trace_block(t, i) + off, 0, end - off < SLACK ? end - off : SLACK);
-	pm_released_to_process(trace_block(t, i));
-}
-
 void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t block,
 	       const struct xl_map *at, uint64_t rsi, uint64_t rdi)
 {
 	struct rt_block *b = trace_block(t, i);
 	const struct unit *u = unit_of(sp, block);
-	uint32_t number = u->number + (block - u->block), word;
+	const uint32_t own = u->number + (block - u->block);
+	uint32_t number = own, word;
 	const struct layout *l = &t->stream[i].layout;
 	uint64_t off;
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
@@ -244,6 +232,11 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 			number = t->source[number].prev;
 		if (!number)
 			return;
+		/* what the block has stored in front of its first instruction is no record: one
+		 * begins where a word is not zero */
+		for (uint32_t k = t->source[number].record; before && k < t->source[own].record;
+		     k++)
+			((uint8_t *)b)[off + k] = 0;
 		word = RT_RECORD(number, t->source[number].record);
 		pm_acquired_from_process(b);
 		/* a consumer that looks whether there is more may look here */
@@ -251,11 +244,9 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 				 __ATOMIC_RELAXED);
 		pm_released_to_process(b);
 		b->cursor += t->source[number].record;
-		clear_behind(t, i);
 		if (before)
 			return;
 	}
 	if (at->insn < sp->block[block].n || !(at->flags & (XL_STORED | XL_RECORDED)))
 		trace_note(t, i, RT_N_CUT, arg, 3, NULL);
-	clear_behind(t, i);
 }
