@@ -46,6 +46,13 @@ static uint8_t *jump_if_not_equal(struct emit *e)
 	return e->c;
 }
 
+static uint8_t *jump_over(struct emit *e)
+{
+	asm_byte(e, 0xe9);
+	asm_u32(e, 0);
+	return e->c;
+}
+
 static void bind(const struct emit *e, uint8_t *from)
 {
 	const uint32_t rel = (uint32_t)(e->c - from);
@@ -202,9 +209,7 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	push_child(e, RAX);
 	no_count(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	asm_byte(e, 0xe9);
-	asm_u32(e, 0);
-	done = e->c;
+	done = jump_over(e);
 	bind(e, miss);
 	no_count(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
@@ -322,9 +327,7 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	miss = jump_if_not_equal(e);
 	load32(e, RAX, RAX, slot_at(e) + 4);
 	enter_child(e, RAX, is_stub(e));
-	asm_byte(e, 0xe9);
-	asm_u32(e, 0);
-	entered = e->c;
+	entered = jump_over(e);
 	bind(e, other);
 	at_base(e, false, 0x81, 7, RAX, second);
 	put_key(e);
@@ -336,9 +339,7 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	if (!free)
 		give_flags_back(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	asm_byte(e, 0xe9);
-	asm_u32(e, 0);
-	done = e->c;
+	done = jump_over(e);
 	bind(e, miss);
 	bind(e, also);
 	no_count(e);
@@ -441,11 +442,25 @@ static void look_up(struct emit *e, uint8_t *miss[2])
 	load32(e, RCX, R11, RT_TREE_TARGETS + 12);
 }
 
+/* What look_up() found is entered; where it did not, at @miss, the runtime does it. The result is a
+ * jump over that, to be bound. */
+static uint8_t *leave_if_missed(struct emit *e, uint8_t *miss[2], uint32_t event)
+{
+	uint8_t *found;
+
+	no_count(e);
+	found = jump_over(e);
+	bind(e, miss[0]);
+	bind(e, miss[1]);
+	no_count(e);
+	leave_by_target(e, event);
+	return found;
+}
+
 /* Of an indirect call, whose return address is on the stack. */
 void emit_tree_call_target(struct emit *e)
 {
 	uint8_t *miss[2];
-	uint8_t *done;
 
 	asm_slot_load(e, RCX, RT_EXIT_PC);
 	if (!e->in->abi_flags) {
@@ -457,15 +472,7 @@ void emit_tree_call_target(struct emit *e)
 	look_up(e, miss);
 	push_frame(e, RDX);
 	push_child(e, RCX);
-	no_count(e);
-	asm_byte(e, 0xe9);
-	asm_u32(e, 0);
-	done = e->c;
-	bind(e, miss[0]);
-	bind(e, miss[1]);
-	no_count(e);
-	leave_by_target(e, RT_ENDS_CALL | RT_TREE_MEMO);
-	bind(e, done);
+	bind(e, leave_if_missed(e, miss, RT_ENDS_CALL | RT_TREE_MEMO));
 	asm_slot_load(e, RCX, RT_EXIT_PC);
 }
 
@@ -493,9 +500,7 @@ void emit_tree_jump_target(struct emit *e, bool free)
 		give_flags_back(e);
 		asm_slot_load(e, RAX, RT_S_TMP);
 	}
-	asm_byte(e, 0xe9);
-	asm_u32(e, 0);
-	done = e->c;
+	done = jump_over(e);
 	bind(e, out);
 	if (!free) {
 		give_flags_back(e);
@@ -517,14 +522,7 @@ void emit_tree_jump_target(struct emit *e, bool free)
 			store32(e, RCX, R11, 8 - FRAME);
 			bind(e, first);
 		}
-		no_count(e);
-		asm_byte(e, 0xe9);
-		asm_u32(e, 0);
-		also = e->c;
-		bind(e, miss[0]);
-		bind(e, miss[1]);
-		no_count(e);
-		leave_by_target(e, RT_ENDS_JUMP | RT_TREE_MEMO);
+		also = leave_if_missed(e, miss, RT_ENDS_JUMP | RT_TREE_MEMO);
 	}
 	if (also)
 		bind(e, also);
