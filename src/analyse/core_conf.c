@@ -145,7 +145,7 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 						       "is unknown", CORE_PRESET_NAMES);
 		}
 	s->c = preset->c;
-	s->c.stlb = s->c.stlb ? s->c.stlb : 7;
+	s->c.stlb = 7;
 	s->c.walkers = s->c.walkers ? s->c.walkers : 4;
 	memcpy(s->paging_conf.upper, (uint32_t[]){ 32, 4, 2 },
 	       sizeof s->paging_conf.upper);

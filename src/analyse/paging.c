@@ -73,23 +73,21 @@ static uint64_t address_of_entry(uint64_t addr, unsigned table)
 	return (1ull + table) << 56 | entry_of(addr, table) * 8;
 }
 
-/* Is it there? It is now the latest, or @enter: whatever was there. */
+/* Is it there? It is now the latest; if @enter, it is there now whatever was. */
 static bool use_entry(struct upper_cache *u, uint64_t entry, bool enter)
 {
 	unsigned i = 0;
 
 	while (i < u->n && u->entry[i] != entry)
 		i++;
-	if (i == u->n && !enter)
+	if (i == u->n && (!enter || !u->most))
 		return false;
 	if (i == u->n && u->n < u->most)
 		u->n++;
 	else if (i == u->n)
 		i--;
-	if (u->n) {
-		memmove(u->entry + 1, u->entry, i * sizeof *u->entry);
-		u->entry[0] = entry;
-	}
+	memmove(u->entry + 1, u->entry, i * sizeof *u->entry);
+	u->entry[0] = entry;
 	return true;
 }
 
@@ -111,16 +109,14 @@ static unsigned walk(struct paging *t, uint64_t addr)
 		cycles += t->lat[deep];
 		if (table == t->lowest)
 			break;
-		if (t->upper[table - 1].most)
-			use_entry(&t->upper[table - 1], entry_of(addr, table), true);
+		use_entry(&t->upper[table - 1], entry_of(addr, table), true);
 	}
 	t->st.walk_cycles += cycles;
 	return cycles;
 }
 
 /* (2) The page at @addr. */
-static unsigned wait_for_page(struct paging *t, enum pm_cache_op op, uint64_t addr,
-			       bool *missed)
+static unsigned wait_for_page(struct paging *t, enum pm_cache_op op, uint64_t addr, bool *missed)
 {
 	const unsigned deep = pm_cache_access(t->tlb, op, addr, 1, false, 0);
 	const unsigned second = t->deepest > 1 ? t->c.stlb : 0;
@@ -131,8 +127,7 @@ static unsigned wait_for_page(struct paging *t, enum pm_cache_op op, uint64_t ad
 	return second + (deep < t->deepest ? 0 : walk(t, addr));
 }
 
-unsigned paging_wait(struct paging *t, enum pm_cache_op op, uint64_t addr,
-			   uint32_t size)
+unsigned paging_wait(struct paging *t, enum pm_cache_op op, uint64_t addr, uint32_t size)
 {
 	const uint64_t mask = ~(uint64_t)(t->page - 1), last = addr + size - 1;
 	bool missed = false;

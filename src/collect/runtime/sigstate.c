@@ -90,13 +90,6 @@ void rt_record_mask(struct rt_block *b, u64 mask)
 	b->real_mask = b->app_mask & ~SYNC_SIGS;
 }
 
-void rt_block_but_faults(void)
-{
-	const u64 all = ~SYNC_SIGS;
-
-	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
-}
-
 void rt_signal_thread(struct rt_block *b)
 {
 	struct k_stack ss = { .sp = (word)b + RT_ALT_STACK, .size = RT_ALT_SIZE };
@@ -185,6 +178,11 @@ static u64 set_mask(u64 mask)
 
 	rt_sys(NR_rt_sigprocmask, 2, &mask, &was, 8);
 	return was;
+}
+
+void rt_block_but_faults(void)
+{
+	set_mask(~SYNC_SIGS);
 }
 
 #define IGNORED_BY_DEFAULT (SIG_BIT(17) | SIG_BIT(18) | SIG_BIT(23) | SIG_BIT(28))
