@@ -662,6 +662,34 @@ static int play(void)
 	return failures > 0;
 }
 
+/* Plays @scenario in a process of its own; its status. What it prints is for @explanation, if that
+ * is not NULL. */
+static int play_apart(FILE *explanation)
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		if (explanation)
+			must(dup2(fileno(explanation), 1) == 1, "output");
+		exit(play());
+	}
+	must(pid > 0 && waitpid(pid, &status, 0) == pid, "wait");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+static void show_explanation(FILE *explanation)
+{
+	char line[4096];
+
+	rewind(explanation);
+	while (fgets(line, sizeof line, explanation))
+		fputs(line, stdout);
+	fclose(explanation);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned n = 20, from = 1, passed = 0, failed = 0, skipped = 0, last;
@@ -696,17 +724,13 @@ int main(int argc, char **argv)
 	if (tap)
 		printf("1..%u\n", n);
 	for (scenario = from; scenario <= last; scenario++) {
-		int status = 0;
-		pid_t pid;
+		FILE *explanation = tap ? tmpfile() : NULL;	/* TAP has it behind the line */
+		int status;
 
 		if (minutes > 0 && now() - begun > minutes * 60)
 			break;
-		fflush(NULL);
-		pid = fork();
-		if (!pid)
-			exit(play());
-		must(pid > 0 && waitpid(pid, &status, 0) == pid, "wait");
-		status = WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+		must(!tap || explanation, "temporary file");
+		status = play_apart(explanation);
 		passed += !status;
 		skipped += status == 77;
 		failed += status && status != 77;
@@ -714,6 +738,8 @@ int main(int argc, char **argv)
 			printf("%sok %u - scenario %u of seed %u%s\n",
 			       status && status != 77 ? "not " : "", scenario - from + 1, scenario,
 			       seed, status == 77 ? " # skip" : "");
+		if (explanation)
+			show_explanation(explanation);
 		if (failed && end)
 			break;
 	}
