@@ -39,3 +39,12 @@ $ cat > waits.py <<'E'
 + command -v python3 > /dev/null && timeout -s KILL 60 python3 waits.py || printf 'after KILL -9\nafter SEGV 1\n'
 > after KILL -9
 > after SEGV 1
+# Nor does it wait for ever for an answer where signals end each of its waits: pugmark is stopped first, and killed then.
+$ cat > storm.pl <<'E'
++ use Time::HiRes "ualarm"; $SIG{ALRM} = sub { $n++ }; ualarm 1000, 1000; open F, ">ready"; close F;
++ 1 until -e "go"; require POSIX; print POSIX::floor(2.5), "\n"; ualarm 0;
++ E
++ for how in "" "--exec --count" "--branch --discard"; do rm -f ready go; pugmark run -q --no-cache $how -- perl storm.pl > out 2> err & p=$!; until [ -e ready ]; do sleep 0.1; done; kill -STOP $p; touch go; sleep 0.5; kill -KILL $p; wait $p 2> /dev/null; for i in $(seq 100); do [ -s out ] && break; sleep 0.1; done; cat out err; done
+> 2
+> 2
+> 2

@@ -26,9 +26,9 @@ void grow_end(struct tracer *t, uint32_t i)
 	const uint64_t *made = (const void *)(base + RT_TREE_MADE);
 	const uint32_t most = RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4;
 	const uint64_t at = (b->tree_node - RT_TREE_NODES) / sizeof *node;
-	struct pm_stream s = *t->stream[i].s;
-	struct pm_grown *v;
 	uint32_t n = b->tree_nodes;
+	struct pm_grown *v;
+	struct pm_stream s;
 
 	if (!t->o.grow || !b->tree)
 		return;
@@ -48,8 +48,11 @@ void grow_end(struct tracer *t, uint32_t i)
 			v[k].self += b->tree_count;
 		t->grown += v[k].self;
 	}
-	s.pid = s.pid ? s.pid : b->seen_pid;
-	s.tid = s.tid ? s.tid : b->seen_tid;
+	/* the stream itself is the consumer's, which may be naming it */
+	s = (struct pm_stream){ .index = t->stream[i].s->index,
+				.pid = __atomic_load_n(&b->seen_pid, __ATOMIC_RELAXED),
+				.tid = __atomic_load_n(&b->seen_tid, __ATOMIC_RELAXED) };
+	s.space = s.pid;
 	t->o.grow->grown(t->o.grow->self, &s, v, n);
 	free(v);
 }

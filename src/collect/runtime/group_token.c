@@ -85,7 +85,7 @@ static int try_to_take(struct rt_block *l)
 int rt_group_take(struct rt_block *b)
 {
 	struct rt_block *l = rt_log_of(b);
-	struct rt_wait w = { 0, 0 };
+	struct rt_wait w = { 0 };
 	int r;
 
 	for (u32 n = 1; (r = try_to_take(l)) < 0; n++) {
@@ -160,7 +160,7 @@ void rt_group_leave(struct rt_block *b)
 void rt_group_await(struct rt_block *b, u32 number)
 {
 	struct rt_block *l = rt_log_of(b);
-	struct rt_wait w = { 0, 0 };
+	struct rt_wait w = { 0 };
 	u64 now;
 
 	if (l->group_member && number == l->group_number)

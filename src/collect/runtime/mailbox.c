@@ -46,6 +46,30 @@ int rt_controller_gone(struct rt_wait *w)
 	       (w->times % QUIET == QUIET - 1 && is_zombie(s->pid));
 }
 
+u64 rt_monotonic(void)
+{
+	word t[2] = { 0, 0 };
+
+	rt_sys(NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, t);
+	return t[0] * 1000000000ull + t[1];
+}
+
+/* Signals may end every wait before its time is over; then the clock says when it would be. */
+int rt_waits_in_vain(struct rt_wait *w, long r)
+{
+	if (r == -EINTR) {
+		const u64 now = rt_monotonic();
+
+		w->since = w->since ? w->since : now;
+		if (now - w->since < RT_WAIT_NS)
+			return 0;
+	} else if (r != -110 /* ETIMEDOUT */) {
+		return 0;
+	}
+	w->since = 0;
+	return rt_controller_gone(w);
+}
+
 /* 0, or 1 + the number of a command that found no room or no file; those behind it
  * have not been run. */
 static u32 run_commands(struct rt_mail *m)
@@ -101,11 +125,11 @@ static int ask(struct rt_block *b)
 {
 	struct rt_session *s = RT_SESSION;
 	struct rt_mail *m = &b->mail;
-	const word timeout[2] = { 0, 200000000 };
-	struct rt_wait w = { 0, 0 };
+	const word timeout[2] = { 0, RT_WAIT_NS };
+	struct rt_wait w = { 0 };
 
 again:
-	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED) || rt_is_native())
 		return 0;
 	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&s->doorbell, 1, __ATOMIC_SEQ_CST);
@@ -124,7 +148,7 @@ again:
 			goto again;
 		r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
 
-		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone(&w) &&
+		if (rt_waits_in_vain(&w, r) &&
 		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY)
 			return 0;
 	}

@@ -237,7 +237,7 @@ void rt_replay_confine(u32 pid)
 		NR_read, NR_close, NR_fstat, NR_mmap, NR_mprotect, NR_munmap, NR_rt_sigaction,
 		NR_rt_sigprocmask, NR_rt_sigreturn, NR_mremap, NR_madvise, NR_getpid, NR_exit,
 		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, NR_pread,
-		NR_wait4, NR_sched_yield, NR_restart_syscall,
+		NR_wait4, NR_sched_yield, NR_restart_syscall, NR_clock_gettime,
 	};
 	/* signals to itself; where there are children, whose numbers nobody knows yet, the upper
 	 * half of a number that has none */

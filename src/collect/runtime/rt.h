@@ -213,8 +213,15 @@ void rt_range_del(u64 lo, u64 hi);
 
 /* ---- mailbox.c; in instrumented executables standalone/answers.c ----------------------------- */
 #define RT_SESSION ((struct rt_session *)RT_SESSION_AT)
-struct rt_wait { u32 beat, times; };	/* {0} to begin with */
+struct rt_wait {			/* {0} to begin with */
+	u32 beat, times;
+	u64 since;			/* when waits began to be interrupted; 0: they are not */
+};
 int rt_controller_gone(struct rt_wait *w);
+#define RT_WAIT_NS 200000000u
+/* A futex wait of RT_WAIT_NS has returned @r: is the controller gone? Asked once in that time. */
+int rt_waits_in_vain(struct rt_wait *w, long r);
+u64 rt_monotonic(void);			/* ns */
 /* Ask the controller; false: there is none any more. Runs the commands of the answer. */
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 int rt_first_answer(struct rt_block *b);	/* likewise what has come with the block */
@@ -224,6 +231,7 @@ void rt_resume(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
 void rt_resume_by_answer(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
 __attribute__((noreturn)) void rt_resume_native(struct rt_block *b);
 void rt_make_native(struct rt_block *b);
+int rt_is_native(void);		/* ... or about to be: translated code runs up to its next exit */
 /* there is no controller any more */
 void rt_call_native(struct rt_block *b) __attribute__((noreturn));
 

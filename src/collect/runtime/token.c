@@ -50,14 +50,6 @@ static void unlock(void)
 	__atomic_store_n(&g.lock, 0, __ATOMIC_RELEASE);
 }
 
-static u64 now(void)
-{
-	u64 t[2] = { 0, 0 };
-
-	rt_sys(NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, t);
-	return t[0] * 1000000000 + t[1];
-}
-
 /* xorshift64*, by Vigna: 32 random bits. */
 static u64 chance(void)
 {
@@ -219,7 +211,7 @@ static int tries(struct rt_block *b)
 
 static void wait_in_queue(struct rt_block *b)
 {
-	struct rt_wait w = { 0, 0 };
+	struct rt_wait w = { 0 };
 
 	for (u32 n = 1; !tries(b); n++) {
 		const int first = __atomic_load_n(&g.first, __ATOMIC_RELAXED) == b;
@@ -287,11 +279,11 @@ static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 	if (!rt_group_member(b))
 		return;
 	/* threads that always have a taker among them do not keep other processes waiting */
-	if (place != RT_PLACE_NONE && rt_group_wanted() && now() >= g.group_ends) {
+	if (place != RT_PLACE_NONE && rt_group_wanted() && rt_monotonic() >= g.group_ends) {
 		gave = 1;
 		log_group(b, place, check, 0);
 		rt_group_pass(b);
-		g.group_ends = now() + SLICE;
+		g.group_ends = rt_monotonic() + SLICE;
 	}
 	another = rt_group_take(b);
 	rt_heed_fatal(b);
@@ -303,7 +295,7 @@ static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 	rt_robust_bury(b);
 	if (!another)
 		return;
-	g.slice_ends = g.group_ends = now() + SLICE;
+	g.slice_ends = g.group_ends = rt_monotonic() + SLICE;
 	rt_clock_slice(b);
 }
 
@@ -314,7 +306,7 @@ static void begin_slice(struct rt_block *b)
 		rt_log_switch(b, g.place, (const u64[6]){ g.had, g.clock, b->thread_id, g.check,
 							  g.pc });
 	g.had = b->thread_id;
-	g.slice_ends = now() + SLICE;
+	g.slice_ends = rt_monotonic() + SLICE;
 	rt_clock_slice(b);
 }
 
@@ -443,7 +435,7 @@ void rt_token_call(struct rt_block *b)
 /* Is the slice over? Otherwise the next part of it begins. */
 static int slice_is_over(struct rt_block *b)
 {
-	const u64 at = now();
+	const u64 at = rt_monotonic();
 
 	if (g.random)
 		return 1;
@@ -476,7 +468,7 @@ int rt_token_safepoint(struct rt_block *b)
 	}
 	unlock();
 	if (!to) {
-		g.slice_ends = now() + SLICE;
+		g.slice_ends = rt_monotonic() + SLICE;
 		if (!rt_group_member(b) || !rt_group_wanted())
 			return 0;
 		g.group_ends = 0;
@@ -522,14 +514,14 @@ __attribute__((noreturn)) static void end(struct rt_block *b)
 
 void rt_token_await(struct rt_block *b)
 {
-	const word timeout[2] = { 0, 200000000 };
-	struct rt_wait w = { 0, 0 };
+	const word timeout[2] = { 0, RT_WAIT_NS };
+	struct rt_wait w = { 0 };
 	u32 turn;
 
 	while (!(turn = __atomic_load_n(&b->turn, __ATOMIC_ACQUIRE))) {
 		const long r = rt_sys(NR_futex, &b->turn, 0 /* WAIT */, RT_TURN_OTHERS, timeout);
 
-		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone(&w))
+		if (rt_waits_in_vain(&w, r))
 			rt_sys(NR_exit_group, 125);
 	}
 	if (turn == RT_TURN_LEAVE)

@@ -11,8 +11,8 @@ static u64 chunk_at(const struct rt_block *b, u32 chunk)
 /* Wait until the controller has emptied @chunk; false: there is no controller. */
 static int wait_empty(struct rt_block *b, u32 chunk)
 {
-	const word timeout[2] = { 0, 200000000 };
-	struct rt_wait w = { 0, 0 };
+	const word timeout[2] = { 0, RT_WAIT_NS };
+	struct rt_wait w = { 0 };
 	u32 v;
 
 	for (u32 i = 0; i < b->spin; i++) {
@@ -23,7 +23,7 @@ static int wait_empty(struct rt_block *b, u32 chunk)
 	while ((v = __atomic_load_n(&b->full[chunk], __ATOMIC_ACQUIRE))) {
 		long r = rt_sys(NR_futex, &b->full[chunk], 0 /* WAIT */, v, timeout);
 
-		if (r == -110 /* ETIMEDOUT */ && rt_controller_gone(&w))
+		if (rt_waits_in_vain(&w, r))
 			return 0;
 	}
 	return 1;
