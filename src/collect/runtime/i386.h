@@ -69,7 +69,10 @@ typedef u32 rt_count;
 #define NR_gettid 224
 #define NR_futex 240
 #define NR_set_thread_area 243
-#define NR_clock_gettime 265		/* of 32-bit seconds */
+#define NR_clock_gettime 265		/* of 32-bit seconds, like timer_settime */
+#define NR_timer_create 259
+#define NR_timer_settime 260
+#define NR_timer_delete 263
 #define NR_get_thread_area 244
 #define NR_exit_group 252
 #define NR_remap_file_pages 257

@@ -127,9 +127,10 @@ static int ask(struct rt_block *b)
 	struct rt_mail *m = &b->mail;
 	const word timeout[2] = { 0, RT_WAIT_NS };
 	struct rt_wait w = { 0 };
+	static int gone;			/* once there is none, there is none */
 
 again:
-	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED) || rt_is_native())
+	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED) || gone)
 		return 0;
 	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&s->doorbell, 1, __ATOMIC_SEQ_CST);
@@ -149,8 +150,10 @@ again:
 		r = rt_sys(NR_futex, &m->state, 0 /* WAIT */, MAIL_REQUEST, timeout);
 
 		if (rt_waits_in_vain(&w, r) &&
-		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY)
+		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
+			gone = 1;
 			return 0;
+		}
 	}
 	m->sleeping = 0;
 answered:

@@ -24,27 +24,21 @@ void rt_resume(struct rt_block *b)
 	rt_resume_by_answer(b);
 }
 
-static enum native { NATIVE_NOT, NATIVE_SOON, NATIVE } native;	/* soon: somebody is at it */
-
-int rt_is_native(void)
-{
-	return __atomic_load_n(&native, __ATOMIC_RELAXED) != NATIVE_NOT;
-}
-
 /* The process becomes what it would be without us, but for where this thread stands. */
 void rt_make_native(struct rt_block *b)
 {
-	enum native none = NATIVE_NOT;
+	static u32 state;			/* 1: somebody is at it; 2: done */
+	u32 none = 0;
 
 	rt_token_over();
-	if (__atomic_compare_exchange_n(&native, &none, NATIVE_SOON, 0, __ATOMIC_SEQ_CST,
-					__ATOMIC_SEQ_CST)) {
+	rt_await_no_exit();
+	if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
 		for (u32 i = 0; i < rt_nranges; i++)
 			rt_sys(NR_mprotect, rt_ranges[i].lo, rt_ranges[i].hi - rt_ranges[i].lo,
 			       rt_ranges[i].prot);
-		__atomic_store_n(&native, NATIVE, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&state, 2, __ATOMIC_SEQ_CST);
 	}
-	while (__atomic_load_n(&native, __ATOMIC_SEQ_CST) != NATIVE)
+	while (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != 2)
 		__builtin_ia32_pause();
 	rt_signal_native(b);
 }

@@ -231,7 +231,6 @@ void rt_resume(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
 void rt_resume_by_answer(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
 __attribute__((noreturn)) void rt_resume_native(struct rt_block *b);
 void rt_make_native(struct rt_block *b);
-int rt_is_native(void);		/* ... or about to be: translated code runs up to its next exit */
 /* there is no controller any more */
 void rt_call_native(struct rt_block *b) __attribute__((noreturn));
 
@@ -659,6 +658,7 @@ int rt_elements_left(const struct k_ucontext *uc, u64 *left);
 /* ---- signal.c -------------------------------------------------------------------------------- */
 /* The program gets a signal of the kernel's kind, which it cannot ignore; it dies of one. */
 void rt_signal_force(struct rt_block *b, struct k_siginfo *info);
+void rt_await_no_exit(void);		/* the process is made native: see await_exit() */
 void rt_signal_kill(struct rt_block *b, struct k_siginfo *info);
 void rt_sigreturn_call(struct rt_block *b);
 #ifdef __i386__

@@ -389,10 +389,51 @@ static int end_of_buffer(struct rt_block *b, struct arrival *a)
 	return 1;
 }
 
-/* No controller: nobody knows what this place means, unless it is an original one; the signal comes
- * again, to the program itself. */
+/* ---- without a controller -------------------------------------------------------------------- */
+/* Once the text may be executed, an indirect transfer that finds no entry reaches it with registers
+ * that are not the program's (abi.h (4), (7)). So a thread that a signal meets in translated code
+ * goes on there to the next exit, and only then the process is made native; the signal waits. What
+ * loops there without an exit would wait for ever: a timer ends that. */
+static u32 exit_timer;			/* 1 + its number; 0: there is none */
+
+static int await_exit(struct rt_block *b, const struct arrival *a)
+{
+	const struct { word value; int signo, notify, tid, rest[12]; } event = {
+		.signo = SIGTRAP, .notify = 4 /* SIGEV_THREAD_ID */, .tid = (int)b->tid
+	};
+	const word second[4] = { 0, 0, 1, 0 };	/* struct itimerspec */
+	int id;
+
+	if (!exit_timer) {
+		if (rt_failed(rt_sys(NR_timer_create, 1 /* CLOCK_MONOTONIC */, &event, &id)))
+			return 0;
+		exit_timer = (u32)id + 1;
+		rt_sys(NR_timer_settime, id, 0, second, 0);
+	}
+	hold(b, a->sig, a->info, a->uc);
+	return 1;
+}
+
+void rt_await_no_exit(void)
+{
+	if (!exit_timer)
+		return;
+	rt_sys(NR_timer_delete, exit_timer - 1);
+	exit_timer = 0;			/* what has come meanwhile was recognised */
+}
+
+static int is_exit_timer(const struct arrival *a)
+{
+	return exit_timer && a->sig == SIGTRAP && a->info->code == -2 /* SI_TIMER */ &&
+	       (u32)a->info->addr == exit_timer - 1;
+}
+
+/* Nobody knows what this place means, unless it is an original one; the signal comes again, to the
+ * program itself. */
 static void without_controller(struct rt_block *b, const struct arrival *a)
 {
+	if (!a->fault && await_exit(b, a))
+		return;
 	leave_native(b, a->uc);
 	if (a->fault && a->info->addr == a->pc && rt_is_exec(a->pc, 1)) {
 		rt_restore_r11(b, a->uc, 0);
@@ -507,6 +548,11 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 			in_call(b, &a);
 		return;
 	}
+	if (is_exit_timer(&a)) {
+		if (a.pc < (word)rt_image_start || a.pc >= (word)rt_image_end)
+			leave_native(b, uc);
+		return;
+	}
 	if (rt_records(b) && rt_record_gives_up(b, a.sig, info, uc))
 		return;
 	if (in_place(b, &a) || in_window(b, &a) || rt_steps_to_head(b, uc, a.stepped))
@@ -549,7 +595,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	if (pc >= (word)rt_pass && pc <= (word)rt_pass_insn) {
 		rt_call_resume(b);
 		rt_token_call(b);
-	} else if (b->held && b->stepping == RT_STEP_NONE &&
+	} else if (b->held && b->stepping == RT_STEP_NONE && !exit_timer &&
 		 (pc < (word)rt_image_start || pc >= (word)rt_image_end))
 		rt_flush_pending(b);		/* what came while the handler ran */
 }

@@ -132,6 +132,9 @@ typedef u64 rt_count;
 #define NR_set_tid_address 218
 #define NR_semtimedop 220
 #define NR_clock_gettime 228
+#define NR_timer_create 222
+#define NR_timer_settime 223
+#define NR_timer_delete 226
 #define NR_clock_nanosleep 230
 #define NR_epoll_wait 232
 #define NR_pselect6 270
