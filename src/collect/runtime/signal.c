@@ -393,8 +393,10 @@ static int end_of_buffer(struct rt_block *b, struct arrival *a)
 /* Once the text may be executed, an indirect transfer that finds no entry reaches it with registers
  * that are not the program's (abi.h (4), (7)). So a thread that a signal meets in translated code
  * goes on there to the next exit, and only then the process is made native; the signal waits. What
- * loops there without an exit would wait for ever: a timer ends that. */
+ * loops there without an exit would wait for ever: a timer ends that, but where the end of a trace
+ * buffer has to be noticed. */
 static u32 exit_timer;			/* 1 + its number; 0: there is none */
+static u32 awaits_exit;
 
 static int await_exit(struct rt_block *b, const struct arrival *a)
 {
@@ -404,22 +406,22 @@ static int await_exit(struct rt_block *b, const struct arrival *a)
 	const word second[4] = { 0, 0, 1, 0 };	/* struct itimerspec */
 	int id;
 
-	if (!exit_timer) {
+	if (!exit_timer && b->r11_use == RT_R11_PROGRAM) {
 		if (rt_failed(rt_sys(NR_timer_create, 1 /* CLOCK_MONOTONIC */, &event, &id)))
 			return 0;
 		exit_timer = (u32)id + 1;
 		rt_sys(NR_timer_settime, id, 0, second, 0);
 	}
+	awaits_exit = 1;
 	hold(b, a->sig, a->info, a->uc);
 	return 1;
 }
 
 void rt_await_no_exit(void)
 {
-	if (!exit_timer)
-		return;
-	rt_sys(NR_timer_delete, exit_timer - 1);
-	exit_timer = 0;			/* what has come meanwhile was recognised */
+	if (exit_timer)
+		rt_sys(NR_timer_delete, exit_timer - 1);
+	awaits_exit = exit_timer = 0;		/* what has come meanwhile was recognised */
 }
 
 static int is_exit_timer(const struct arrival *a)
@@ -595,7 +597,7 @@ void rt_signal(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	if (pc >= (word)rt_pass && pc <= (word)rt_pass_insn) {
 		rt_call_resume(b);
 		rt_token_call(b);
-	} else if (b->held && b->stepping == RT_STEP_NONE && !exit_timer &&
+	} else if (b->held && b->stepping == RT_STEP_NONE && !awaits_exit &&
 		 (pc < (word)rt_image_start || pc >= (word)rt_image_end))
 		rt_flush_pending(b);		/* what came while the handler ran */
 }
