@@ -119,7 +119,7 @@ $ cat >each <<'X'
 > cache:l1d=32k,0way -> pugmark: cache: l1d: '0way': the number of ways is 1 to 65536
 > cache:l1d=32k,8way,64,sub=7 -> pugmark: cache: l1d: sub=7: a power of two smaller than the line, at least line/32
 > cache:l1d=32k,8way,64,victim=0 -> pugmark: cache: l1d: lines of the victim cache: 0 is outside 1..4096
-> cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream, ipstride, ampm, spp, berti
+> cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream, ipstride, ampm, spp, berti, pythia
 > cache:l1d=32k,8way,32,prefetch=spp -> pugmark: cache: l1d: prefetch=spp is for lines of 64 to 2048 bytes
 > cache:l1d=32k,8way,64,3way,plru -> pugmark: cache: l1d: '8way' and '3way': one of them
 > cache:l1d=32k,wb,64,lru,wt -> pugmark: cache: l1d: 'wb' and 'wt': one of them
