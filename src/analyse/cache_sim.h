@@ -158,10 +158,18 @@ struct pm_cache_memory {
 	void *to;
 };
 
+/* What prefetchers bring, and what of it is used for the first time, as it happens. */
+struct pm_cache_watch {
+	void (*brought)(void *to, unsigned level, uint64_t line);
+	void (*used)(void *to, unsigned level, uint64_t line, bool late);
+	void *to;
+};
+
 struct pm_cache;
 struct pm_cache *pm_cache_new(const char *config, struct pm_err *err);
 struct pm_cache *pm_cache_from(const struct pm_cache_conf *cc);
 void pm_cache_memory(struct pm_cache *c, const struct pm_cache_memory *m);
+void pm_cache_watch(struct pm_cache *c, const struct pm_cache_watch *w);
 /* Instruction and data references of one stream; other events matter only to flush and regions. */
 void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b);
 void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n);
