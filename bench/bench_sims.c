@@ -415,6 +415,7 @@ int main(int argc, char **argv)
 		  "l2=1m,16way,64,prefetch=stream" },
 		{ "cache-ipstride", PF("ipstride") }, { "cache-ampm", PF("ampm") },
 		{ "cache-spp", PF("spp") }, { "cache-berti", PF("berti") },
+		{ "cache-pythia", PF("pythia") },
 		{ "cache-3c", "l1i=32k,8way,64,3c;l1d=32k,8way,64,3c" },
 	};
 	const struct { const char *name; uint64_t a0, a1; } predictors[] = {

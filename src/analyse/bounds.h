@@ -35,8 +35,8 @@
  * What it does not model is what the core does not, and what resources do to each other within a
  * window. Caches, latencies and predictors are not varied: those are other passes.
  *
- * Configuration: that of `core` without byinsn and topdown, where numbers may be lists and ranges
- * (base/values.h): every combination is a configuration. window=N (64), top=N: the quickest.
+ * Configuration: that of `core` without byinsn, topdown and fdip, where numbers may be lists and
+ * ranges (base/values.h): every combination is a configuration. window=N (64), top=N: the quickest.
  *
  * Objects in one pipeline whose caches, predictors and windows are the same do one pass together,
  * in which a lane that several need is there once. Each says what it says alone. */

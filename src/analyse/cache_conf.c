@@ -15,11 +15,11 @@ const char *const pm_cache_policies[] = {
 };
 const char *const pm_cache_incls[] = { "nine", "incl", "excl", NULL };
 const char *const pm_cache_prefetches[] = { "none", "next", "stride", "stream",
-	"ipstride", "ampm", "spp", "berti", NULL };
+	"ipstride", "ampm", "spp", "berti", "pythia", NULL };
 static const char *const cache_words[] = {
 	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "opt", "wb", "wt", "wa",
 	"nwa", "nine", "incl", "excl", "3c", "nofetch", "drain", "sub=N", "victim=N", "wbuf=N",
-	"prefetch=next|stride|stream|ipstride|ampm|spp|berti", "degree=N", "seed=N", NULL
+	"prefetch=next|stride|stream|ipstride|ampm|spp|berti|pythia", "degree=N", "seed=N", NULL
 };
 static const char *const tlb_words[] = {
 	"Nway", "full", "lru", "fifo", "random", "plru", "srrip", "drrip", "3c", "seed=N", NULL
@@ -253,7 +253,7 @@ static enum pm_status level_parse(struct pm_conf *c, const struct pm_conf_item *
 		return pm_conf_fail(c, it, err, "degree=%u: %s.cc decides that itself", l->degree,
 				    l->prefetch_module->name);
 	if (!l->degree)
-		l->degree = l->prefetch >= PM_PF_IPSTRIDE ? 4 : 1;
+		l->degree = l->prefetch >= PM_PF_IPSTRIDE && l->prefetch <= PM_PF_BERTI ? 4 : 1;
 	if (l->seed && l->policy != PM_RANDOM)
 		return pm_conf_fail(c, it, err, "seed=%llu goes with random only",
 				    (unsigned long long)l->seed);

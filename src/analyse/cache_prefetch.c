@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/cache_prefetch.h"
+#include "analyse/cache_pythia.h"
 #include "base/mem.h"
 
 #define PAGE_SHIFT	12
@@ -40,6 +41,7 @@ struct cache_prefetcher {
 	struct signed_page sign[64][WAYS];
 	struct pattern pattern[512];
 	struct berti berti[64];
+	struct cache_pythia *pythia;
 };
 
 struct cache_prefetcher *cache_prefetcher_new(const struct pm_level_conf *lc,
@@ -54,11 +56,15 @@ struct cache_prefetcher *cache_prefetcher_new(const struct pm_level_conf *lc,
 	p->shift = __builtin_ctz(lc->line);
 	p->page_shift = PAGE_SHIFT > p->shift ? PAGE_SHIFT - p->shift : 0;
 	p->lines = 1u << p->page_shift;
+	if (p->kind == PM_PF_PYTHIA)
+		p->pythia = cache_pythia_new(p->shift, p->degree);
 	return p;
 }
 
 void cache_prefetcher_free(struct cache_prefetcher *p)
 {
+	if (p)
+		cache_pythia_free(p->pythia);
 	free(p);
 }
 
@@ -69,7 +75,7 @@ bool cache_prefetcher_every(enum pm_cache_prefetch p)
 
 bool cache_prefetcher_by_pc(enum pm_cache_prefetch p)
 {
-	return p == PM_PF_STRIDE || p == PM_PF_IPSTRIDE || p == PM_PF_BERTI;
+	return p == PM_PF_STRIDE || p == PM_PF_IPSTRIDE || p == PM_PF_BERTI || p == PM_PF_PYTHIA;
 }
 
 /* The entry with @k becomes the first of @set; the oldest does, if there is none. */
@@ -400,6 +406,8 @@ unsigned cache_prefetcher_ask(struct cache_prefetcher *p, uint64_t pc, uint64_t 
 		return spp(p, line, to);
 	case PM_PF_BERTI:
 		return fetch ? 0 : berti(p, pc, line, news, to);
+	case PM_PF_PYTHIA:
+		return fetch ? 0 : cache_pythia_ask(p->pythia, pc, line, p->news, to);
 	}
 	return 0;
 }

@@ -41,6 +41,7 @@
  *           more are in use until 16 later. Each access to another line than the last: line +
  *           delta of those in use, by place, `degree` at most. Left out: its second level, deltas
  *           between pages.
+ * pythia    What it learns from rewards (R. Bera et al., MICRO 2021): cache_pythia.h.
  *
  * Timeliness: a prefetched line whose first use is one of the next TIMELY news after it was asked
  * for came late. The last prefetches are remembered in 1,024 places by line number.

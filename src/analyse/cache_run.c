@@ -292,6 +292,8 @@ static void bring(struct pm_cache *c, struct cache_level *l, uint64_t line)
 	cache_prefetcher_brought(l->prefetcher, line);
 	if (c->conf.by_insn)
 		row_of(c)->prefetched[l->index]++;
+	if (c->watch.to)
+		c->watch.brought(c->watch.to, l->index, line);
 	dirty = fetch(c, l, line, l->conf->line, PM_OP_PREFETCH, 0);
 	fill(c, l, line | LINE_VALID | LINE_FRESH | (dirty ? LINE_DIRTY : 0), ~0u, 0);
 }
@@ -354,6 +356,8 @@ static void used(struct pm_cache *c, struct cache_level *l, uint64_t line)
 		row->useful[l->index]++;
 		row->late[l->index] += late;
 	}
+	if (c->watch.to)
+		c->watch.used(c->watch.to, l->index, line, late);
 }
 
 /* ---- one access (2) (3) --------------------------------------------------------------------- */
@@ -883,13 +887,6 @@ unsigned pm_cache_access(struct pm_cache *c, enum pm_cache_op op, uint64_t addr,
 		}
 	}
 	return demand(c, l, op, key, size, stack);
-}
-
-void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr)
-{
-	c->warming = true;
-	pm_cache_access(c, op, addr, 64, false, 0);
-	c->warming = false;
 }
 
 /* HOT: once per event. The newest way of an ordered set is looked at first: a hit on it changes

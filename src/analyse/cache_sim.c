@@ -128,6 +128,18 @@ void pm_cache_memory(struct pm_cache *c, const struct pm_cache_memory *m)
 	c->plain = c->turns = false;		/* what leaves shall know when it did */
 }
 
+void pm_cache_watch(struct pm_cache *c, const struct pm_cache_watch *w)
+{
+	c->watch = *w;
+}
+
+void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr)
+{
+	c->warming = true;
+	pm_cache_access(c, op, addr, 64, false, 0);
+	c->warming = false;
+}
+
 const struct pm_cache_conf *pm_cache_config(const struct pm_cache *c)
 {
 	return &c->conf;

@@ -14,8 +14,8 @@
  *   wbuf=N                N write-buffer entries that merge writes to one line
  *   nofetch               a write that brings every byte of a line fetches nothing
  *   drain                 at the end of the trace what is dirty is written back
- *   prefetch=next|stride|stream|ipstride|ampm|spp|berti, degree=N
- *                         (default 1; 4 from ipstride on)
+ *   prefetch=next|stride|stream|ipstride|ampm|spp|berti|pythia, degree=N
+ *                         (default 4 of ipstride, ampm, spp, berti, else 1)
  *   X.cc, prefetch=X.cc   the policy, the prefetcher is a module of ChampSim (trace/champsim.h; for
  *                         `cache` only, lines of 64 bytes, nine, no sub, no victim): rule (10)
  *   3c                    split misses into compulsory, capacity, conflict
@@ -85,7 +85,7 @@ enum pm_cache_policy {
 enum pm_cache_incl { PM_NINE, PM_INCL, PM_EXCL };
 enum pm_cache_prefetch {
 	PM_PF_NONE, PM_PF_NEXT, PM_PF_STRIDE, PM_PF_STREAM, PM_PF_IPSTRIDE, PM_PF_AMPM, PM_PF_SPP,
-	PM_PF_BERTI, PM_PF_MODULE	/* no word of pm_cache_prefetches */
+	PM_PF_BERTI, PM_PF_PYTHIA, PM_PF_MODULE	/* no word of pm_cache_prefetches */
 };
 extern const char *const pm_cache_policies[], *const pm_cache_incls[], *const pm_cache_prefetches[];
 
@@ -158,10 +158,18 @@ struct pm_cache_memory {
 	void *to;
 };
 
+/* What prefetchers bring, and what of it is used for the first time, as it happens. */
+struct pm_cache_watch {
+	void (*brought)(void *to, unsigned level, uint64_t line);
+	void (*used)(void *to, unsigned level, uint64_t line, bool late);
+	void *to;
+};
+
 struct pm_cache;
 struct pm_cache *pm_cache_new(const char *config, struct pm_err *err);
 struct pm_cache *pm_cache_from(const struct pm_cache_conf *cc);
 void pm_cache_memory(struct pm_cache *c, const struct pm_cache_memory *m);
+void pm_cache_watch(struct pm_cache *c, const struct pm_cache_watch *w);
 /* Instruction and data references of one stream; other events matter only to flush and regions. */
 void pm_cache_batch(struct pm_cache *c, const struct pm_batch *b);
 void pm_cache_events(struct pm_cache *c, const struct pm_event *ev, size_t n);

@@ -94,6 +94,7 @@ struct pm_cache {
 	struct cache_out *apart;	/* ... and do: what has left level i for level i + 1; NULL:
 					 * they do not */
 	struct pm_cache_memory mem;
+	struct pm_cache_watch watch;	/* .to NULL: nobody watches */
 	struct pm_cache_memory_stats mst;
 	uint64_t pc, insns, flush_left;
 	uint64_t refs[3][2];		/* references before splitting: fetch, read, write by

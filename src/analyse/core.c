@@ -53,9 +53,20 @@ struct core_now {
 	uint8_t redirect;		/* enum pm_core_redirect */
 };
 
+/* (10) What predicts branches ahead of fetch. */
+struct ahead {
+	struct ring fetched;		/* the last instruction of each block, by block */
+	uint64_t nblock, cycle;		/* so far; of the last one */
+	uint64_t resume;		/* a branch has been found wrong, or by the decoder */
+	uint64_t line;			/* of the last block */
+	uint32_t predicted;		/* in @cycle */
+	bool open;			/* what follows on @line is of the last block */
+};
+
 struct pm_core {
 	struct pm_core_conf c;
 	struct pm_core_stats st;
+	struct pm_core_fdip_stats fdip;
 	struct core_now now;
 	/* the last two are no registers: always ready; written, and never read */
 	uint64_t reg[PM_CORE_REGS + 2];
@@ -63,6 +74,7 @@ struct pm_core {
 	struct ring rob, lq, sq;	/* commit, by micro-op and load; written, by store */
 	struct ring sq_commit;
 	struct heap mshr, walks;	/* when they end */
+	struct ahead ahead;
 	uint64_t barrier, barrier_pc;	/* a serialising instruction's commit */
 	uint64_t mem_free;
 	struct calendar calendar;
@@ -128,6 +140,7 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c)
 	k->lq = ring_of(c->lq);
 	k->sq = ring_of(c->sq);
 	k->sq_commit = ring_of(c->sq);
+	k->ahead.fetched = ring_of(c->fdip);
 	k->mshr.v = pm_alloc((c->mshr + 1) * sizeof *k->mshr.v);
 	k->walks.v = pm_alloc((c->walkers + 1) * sizeof *k->walks.v);
 	k->calendar.v = pm_alloc(AHEAD_FIRST * sizeof *k->calendar.v);
@@ -149,6 +162,7 @@ void pm_core_free(struct pm_core *k)
 	free(k->lq.v);
 	free(k->sq.v);
 	free(k->sq_commit.v);
+	free(k->ahead.fetched.v);
 	core_slots_release(&k->slots_of);
 	free(k->mshr.v);
 	free(k->walks.v);
@@ -159,6 +173,11 @@ void pm_core_free(struct pm_core *k)
 const struct pm_core_stats *pm_core_stats(const struct pm_core *k)
 {
 	return &k->st;
+}
+
+const struct pm_core_fdip_stats *pm_core_fdip_stats(const struct pm_core *k)
+{
+	return &k->fdip;
 }
 
 const struct pm_core_blame *pm_core_blame(const struct pm_core *k)
@@ -323,18 +342,62 @@ static __attribute__((noinline)) uint64_t address_known(struct pm_core *k, uint6
 	return end;
 }
 
-/* (1) *@missed: cycles that paging and a miss in the instruction cache took. */
+/* (10) When the block was predicted that the instruction on @line, which comes next, is in. */
+static inline uint64_t predicted(struct pm_core *k, uint64_t line)
+{
+	struct ahead *a = &k->ahead;
+	uint64_t t = a->cycle + (a->predicted == k->c.blocks);
+
+	if (a->open && line == a->line)
+		return a->cycle;
+	t = max(t, max(a->resume, a->fetched.v[(a->nblock - k->c.fdip) & a->fetched.mask]));
+	a->predicted = t == a->cycle ? a->predicted + 1 : 1;
+	a->cycle = t;
+	a->line = line;
+	a->open = true;
+	a->nblock++;
+	return t;
+}
+
+/* (10) Fetch comes to @op in cycle @t if it has been predicted. Returns when it has it. */
+static __attribute__((noinline)) uint64_t fetch_predicted(struct pm_core *k,
+							  const struct core_insn *op, uint64_t t,
+							  uint64_t *missed)
+{
+	const uint64_t asked = predicted(k, op->pc >> LINE_SHIFT);
+	uint64_t come = asked;
+
+	t = max(t, asked);
+	if (op->fetch_wait)
+		come = address_known(k, asked, op->fetch_wait);
+	if (op->fetch_level) {
+		come += k->c.lat[op->fetch_level];
+		k->fdip.fdip_issued++;
+		k->fdip.fdip_useful += asked < t;
+		k->fdip.fdip_late += asked < t && t < come;
+		k->fdip.fdip_hidden += (come < t ? come : t) - asked;
+	}
+	*missed = max(come, t) - t;
+	t = max(come, t);
+	k->ahead.fetched.v[(k->ahead.nblock - 1) & k->ahead.fetched.mask] = t;
+	return t;
+}
+
+/* (1) *@missed: cycles that fetch waited for paging and a miss in the instruction cache. */
 static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
 			     uint64_t *missed)
 {
 	const uint64_t before = n->fetch,
 		       left = k->queue.v[(n->ninsn - k->c.queue) & k->queue.mask];
 	const uint32_t bytes = n->bytes + op->len;
+	const bool full = (n->insns == k->c.fetch) | ((bytes > k->c.bytes) & (n->insns > 0));
 	uint64_t fetch = before;
 	bool more;
 
 	*missed = 0;
-	if (__builtin_expect(op->fetch_level || op->fetch_wait, 0)) {
+	if (__builtin_expect(k->c.fdip, 0)) {
+		fetch = fetch_predicted(k, op, max(before + full, left), missed);
+	} else if (__builtin_expect(op->fetch_level || op->fetch_wait, 0)) {
 		fetch += n->insns > 0;
 		if (op->fetch_wait)
 			fetch = address_known(k, fetch, op->fetch_wait);
@@ -342,7 +405,7 @@ static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct
 			fetch += k->c.lat[op->fetch_level];
 		*missed = fetch - before;
 	} else {
-		fetch += (n->insns == k->c.fetch) | ((bytes > k->c.bytes) & (n->insns > 0));
+		fetch += full;
 	}
 	fetch = max(fetch, left);
 	more = fetch == before;
@@ -364,7 +427,9 @@ static inline void fetch_after(struct pm_core *k, struct core_now *n, const stru
 			next = n->fetch + k->c.bubble;
 		k->st.mispredicted += op->redirect == PM_CORE_WRONG;
 		n->branch_pc = op->pc;
+		k->ahead.resume = next;
 	}
+	k->ahead.open &= !op->taken && op->redirect == PM_CORE_STRAIGHT;
 	if (next > n->fetch) {
 		n->fetch = next;
 		n->insns = n->bytes = 0;
@@ -440,16 +505,17 @@ static inline uint64_t load_one(struct pm_core *k, const struct core_now *n,
 	return data;
 }
 
-/* (7) Commit waited for @gap cycles. @at_once: dispatched as soon as it came. */
+/* (7) Commit waited for @gap cycles. @at_once: dispatched as soon as it came; @code: fetch waited
+ * for it. */
 static __attribute__((noinline)) void count_stall(struct pm_core *k, const struct core_insn *op,
 						  uint64_t gap, unsigned before, uint64_t branch_pc,
-						  bool missed, bool at_once, bool store)
+						  bool code, bool missed, bool at_once, bool store)
 {
 	struct pm_core_blame *b = &k->blame;
 	const bool misled = before == PM_CORE_WRONG || before == PM_CORE_BUBBLE;
 
 	*b = (struct pm_core_blame){ op->pc, gap, PM_CORE_BY_CORE, false };
-	if (at_once && (op->fetch_level || op->fetch_wait)) {
+	if (at_once && code) {
 		b->why = PM_CORE_BY_FETCH;
 		k->st.stall_fetch += gap;
 	} else if (at_once && misled) {
@@ -726,8 +792,8 @@ one(struct pm_core *k, struct core_now *n, const struct core_insn *op, const str
 	commit = max(last + 1, n->commit + (n->commit_slots + r->uops > k->c.width));
 	k->blame.why = PM_CORE_NO_STALL;
 	if (commit > n->commit + 1)
-		count_stall(k, op, commit - n->commit - 1, before, branch_pc, data.missed, at_once,
-			    by_store);
+		count_stall(k, op, commit - n->commit - 1, before, branch_pc, missed, data.missed,
+			    at_once, by_store);
 	fetch_after(k, n, op);
 	n->commit_slots = (commit > n->commit ? 0 : n->commit_slots) + r->uops;
 	n->commit = commit;

@@ -32,14 +32,26 @@
  *
  * (7) Where commit waits more than a cycle for an instruction, it is for one reason: if it was
  *     dispatched as soon as it came from the front end, the misprediction or bubble of the branch
- *     before it or its own miss in the instruction cache, if there was one; else a load of its own
- *     that missed; else a full store queue; else the rest.
+ *     before it or its own miss in the instruction cache, if fetch waited for it; else a load of
+ *     its own that missed; else a full store queue; else the rest.
  * (8) What became of the `width` slots of each cycle of dispatch: core_slots.h.
  *
  * (9) Where TLBs are configured, addresses are translated first: paging.h says how many cycles
  *     that takes. A line is fetched, a load looks for its data, and a store is issued that much
  *     later. What takes longer than `stlb` is a page walk; `walkers` of them go on at once, a
  *     further one waits for the first that ends.
+ *
+ * (10) With fdip=N,M branches are predicted ahead of fetch (fetch-directed instruction prefetching:
+ *     G. Reinman, B. Calder, T. Austin, MICRO 1999; Y. Ishii et al., ISPASS 2021). A fetch block is
+ *     the instructions that begin on one line, up to a taken branch. M (2) of them are predicted
+ *     per cycle, in order, each when the Nth block before it has been fetched as a whole; after a
+ *     misprediction from the cycle after the branch completes, after a branch that only the decoder
+ *     finds from the cycle in which fetch goes on. A block is not fetched before it is predicted.
+ *     What of it is missing in the instruction cache is asked for when it is predicted, instead of
+ *     when fetch comes to it, and comes after its latency (and (9)), however many lines are on
+ *     their way. A line is useful if it was asked for in a cycle before fetch came to it,
+ *     and late if fetch had to wait for it nevertheless. Only what the trace executes is asked for,
+ *     so every line is used.
  *
  * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
  * stores that they need), bank and register-port conflicts, coherence, frequency. Latencies of
@@ -50,8 +62,8 @@
  * names above as name=N; ports as alu=N vec=N loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR
  * (tagescl); any cache level of cache_sim.h (l1i=...;l2=...); TLBs of the simulator `tlb`
  * (itlb=64,full;dtlb=64,full;stlb=2048,8way), or tlb=none; stlblat=N cycles of the second, pwc=PDE,
- * PDPTE,PML4E entries of the page-walk caches, walkers=N; byinsn: stalls by instruction, topdown:
- * slots, too, and by function; top=N (20) rows of these. */
+ * PDPTE,PML4E entries of the page-walk caches, walkers=N; fdip=N or fdip=N,M; byinsn: stalls by
+ * instruction, topdown: slots, too, and by function; top=N (20) rows of these. */
 #ifndef PM_ANALYSE_CORE_H
 #define PM_ANALYSE_CORE_H
 
@@ -91,12 +103,13 @@ struct pm_core_conf {
 	uint32_t alu, vec, loads, stores;
 	uint32_t lat[4];		/* L1, L2, L3, memory: latency of a load found there */
 	uint32_t stlb, walkers;		/* (9); 0 walkers: as many as there are walks */
+	uint32_t fdip, blocks;		/* (10): N, M; N 0: nothing is predicted ahead */
 };
 enum pm_core_redirect { PM_CORE_STRAIGHT, PM_CORE_BUBBLE, PM_CORE_WRONG };
 
 /* One instruction with everything that caches and predictors have to say about it. */
 struct pm_core_op {
-	uint64_t pc;				/* for pm_core_blame() only */
+	uint64_t pc;				/* for pm_core_blame(), and (10) */
 	uint64_t addr_regs, data_regs, writes;	/* bit = register */
 	uint64_t load[4], store[4];		/* addresses */
 	uint8_t load_level[4], store_level[4];	/* 0 L1 ... 3 memory */
@@ -126,6 +139,18 @@ struct pm_core_op {
 struct pm_core_stats {
 #define S(name, unit, about) uint64_t name;
 	PM_CORE_STATS(S)
+#undef S
+};
+
+/* Of (10). */
+#define PM_CORE_FDIP_STATS(S)							\
+	S(fdip_issued, "lines", "that were missing as their block was predicted")	\
+	S(fdip_useful, "lines", "... and were asked for before fetch came to them")	\
+	S(fdip_late, "lines", "... but not early enough: fetch waited nevertheless")	\
+	S(fdip_hidden, "cycles", "that they were on their way before fetch came to them")
+struct pm_core_fdip_stats {
+#define S(name, unit, about) uint64_t name;
+	PM_CORE_FDIP_STATS(S)
 #undef S
 };
 
@@ -161,6 +186,7 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c);
 /* times, if not NULL: fetch, dispatch, completion, commit. */
 void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4]);
 const struct pm_core_stats *pm_core_stats(const struct pm_core *k);
+const struct pm_core_fdip_stats *pm_core_fdip_stats(const struct pm_core *k);
 /* How long commit had to wait for the instruction given last, why, and whom that is to be blamed
  * on: itself, or - after a misprediction or bubble - the branch that misled fetch. */
 enum pm_core_why {

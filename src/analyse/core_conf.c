@@ -65,6 +65,26 @@ static enum pm_status latencies(struct pm_conf *c, const struct pm_conf_item *it
 	return PM_OK;
 }
 
+/* fdip=N or fdip=N,M */
+static enum pm_status ahead_of_fetch(struct pm_conf *c, const struct pm_conf_item *it,
+				     struct pm_core_conf *to, struct pm_err *err)
+{
+	uint64_t x = 2;
+
+	if (!it->n || it->n > 2)
+		return pm_conf_fail(c, it, err, "expected fdip=N, or fdip=N,M: entries of the "
+				    "fetch target queue, blocks predicted per cycle");
+	if (it->n == 2 &&
+	    pm_conf_u64(c, it, it->field[1].key, "blocks predicted per cycle", 1, 16, &x, err))
+		return PM_ERR;
+	to->blocks = x;
+	if (pm_conf_u64(c, it, it->field[0].key, "entries of the fetch target queue", 0, 4096, &x,
+			err))
+		return PM_ERR;
+	to->fdip = x;
+	return PM_OK;
+}
+
 /* Settings of paging.h; *known: it is one. TLBs go to @tlbs. */
 static enum pm_status paging_setting(struct core_sink *s, struct pm_conf *c,
 					  const struct pm_conf_item *it, struct pm_buf *tlbs,
@@ -199,6 +219,11 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 				return PM_ERR;
 			continue;
 		}
+		if (!strcmp(it->name, "fdip")) {
+			if (ahead_of_fetch(c, it, &s->c, err))
+				return PM_ERR;
+			continue;
+		}
 		if (paging_setting(s, c, it, tlbs, &known, err))
 			return PM_ERR;
 		if (!known &&
@@ -208,8 +233,8 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
 					"preset, fetch, bytes, queue, front, bubble, width, "
 					"rob, iq, lq, sq, mshr, gap, forward, alu, vec, "
-					"loads, stores, lat, bpred, byinsn, topdown, top, "
-					"l1i, itlb, pwc...");
+					"loads, stores, lat, fdip, bpred, byinsn, topdown, "
+					"top, l1i, itlb, pwc...");
 	}
 	if (!caches->n)
 		pm_buf_printf(caches, "%s", preset->caches);

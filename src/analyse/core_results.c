@@ -252,6 +252,13 @@ void core_results(struct core_sink *s, struct pm_result *r)
 #define S(field, unit, about) pm_result_u64(r, #field, st.field, unit);
 	PM_CORE_STATS(S)
 #undef S
+	if (s->c.fdip) {
+		const struct pm_core_fdip_stats *f = pm_core_fdip_stats(s->k);
+
+#define S(field, unit, about) pm_result_u64(r, #field, f->field, unit);
+		PM_CORE_FDIP_STATS(S)
+#undef S
+	}
 	if (s->paging) {
 		const struct paging_stats *t = paging_stats(s->paging);
 

@@ -29,6 +29,7 @@ struct data_object {
 	char *name;
 	uint64_t at;			/* variable: its address; heap: the call that allocated */
 	uint64_t reads, writes, miss[PM_CACHE_LEVELS], blocks;
+	struct prefetches { uint64_t prefetched, useful, used, late; } pf[PM_CACHE_LEVELS];
 };
 
 struct object_thread {
@@ -69,6 +70,8 @@ struct object_thread {
 struct objects_sink {
 	struct pm_cache *cache;
 	unsigned levels;
+	uint32_t accessed;		/* by the present reference */
+	struct pm_map asked[PM_CACHE_LEVELS];	/* by line: the object that it was brought for */
 	uint64_t top;
 	struct pm_names names;
 	struct data_object *o;
@@ -468,6 +471,24 @@ static struct object_thread *thread_of(struct objects_sink *s, uint32_t index)
 	return s->thread + index;
 }
 
+static void brought(void *self, unsigned level, uint64_t line)
+{
+	struct objects_sink *s = self;
+
+	s->o[s->accessed].pf[level].prefetched++;
+	*pm_map_put(s->asked + level, line, NULL) = s->accessed;
+}
+
+static void used(void *self, unsigned level, uint64_t line, bool late)
+{
+	struct objects_sink *s = self;
+	struct prefetches *p = s->o[s->accessed].pf + level;
+
+	p->used++;
+	p->late += late;
+	s->o[*pm_map_get(s->asked + level, line)].pf[level].useful++;
+}
+
 static void account(struct objects_sink *s, struct object_thread *t, const struct pm_event *e,
 		    bool read, bool write)
 {
@@ -476,6 +497,7 @@ static void account(struct objects_sink *s, struct object_thread *t, const struc
 	struct data_object *o = s->o + i;
 	unsigned reach;
 
+	s->accessed = i;
 	reach = !s->cache ? 0 :
 		pm_cache_access(s->cache, write && !read ? PM_OP_WRITE : PM_OP_READ, e->addr,
 				e->size ? e->size : 1, false, t->pc);
@@ -617,6 +639,8 @@ static void destroy(void *self)
 	pm_follow_decoder_free(s->decoder);
 	pm_map_release(&s->by_key);
 	pm_map_release(&s->alloc);
+	for (size_t i = 0; i < NR(s->asked); i++)
+		pm_map_release(s->asked + i);
 	free(s);
 }
 
@@ -688,6 +712,7 @@ static void *create(const char *config, struct pm_err *err)
 	}
 	s->cache = pm_cache_from(&cc);
 	s->levels = cc.level[cc.n - 1].depth;
+	pm_cache_watch(s->cache, &(struct pm_cache_watch){ brought, used, s });
 	return s;
 }
 
@@ -700,6 +725,41 @@ static int by_misses(const void *a, const void *b)
 			return x->miss[l] < y->miss[l] ? 1 : -1;
 	return x->reads + x->writes != y->reads + y->writes ?
 		(x->reads + x->writes < y->reads + y->writes ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static void prefetch_result(const struct objects_sink *s, const struct data_object *o,
+			    struct pm_result *r)
+{
+	const struct pm_cache_conf *cc = pm_cache_config(s->cache);
+
+	for (unsigned l = 0; l < cc->n; l++) {
+		const struct prefetches *p = o->pf + l;
+		const unsigned depth = cc->level[l].depth;
+		const uint64_t wanted = p->used + o->miss[depth - 1];
+		const struct { const char *name; uint64_t n; } counts[] = {
+			{ "prefetched", p->prefetched }, { "useful", p->useful },
+			{ "used", p->used }, { "late", p->late },
+		};
+		const struct { const char *name; uint64_t a, b; const char *of; } ratios[] = {
+			{ "accuracy", p->useful, p->prefetched, "used/brought" },
+			{ "coverage", p->used, wanted, "used/(used + misses)" },
+			{ "timeliness", p->used - p->late, p->used, "in time/used" },
+		};
+		char name[32];
+
+		if (!cc->level[l].prefetch || cc->level[l].side == 'i')
+			continue;
+		for (size_t i = 0; i < NR(counts); i++) {
+			snprintf(name, sizeof name, "l%u_%s", depth, counts[i].name);
+			pm_result_u64(r, name, counts[i].n, "lines");
+		}
+		for (size_t i = 0; i < NR(ratios); i++) {
+			snprintf(name, sizeof name, "l%u_%s", depth, ratios[i].name);
+			pm_result_f64(r, name,
+				      ratios[i].b ? (double)ratios[i].a / ratios[i].b : 0,
+				      ratios[i].of);
+		}
+	}
 }
 
 static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err)
@@ -726,6 +786,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 			snprintf(name, sizeof name, "l%u_misses", l + 1);
 			pm_result_u64(r, name, o->miss[l], "references");
 		}
+		prefetch_result(s, o, r);
 		pm_result_u64(r, "reads", o->reads, "references");
 		pm_result_u64(r, "writes", o->writes, "references");
 		pm_result_str(r, "kind", kinds[o->kind]);

@@ -24,6 +24,12 @@
  * operator new; what free and operator delete touch is the allocator's, too. A function that ends
  * in a jump to one of them (std::string's) is called by the site.
  *
+ * PREFETCHES. A line that a prefetcher brings is asked for by the object whose access made it do
+ * so. prefetched: lines that the object asked for; useful: of these, those that were used before
+ * they left, by whatever object; used: prefetched lines that accesses to the object used first;
+ * late: of these, those that came late (cache_prefetch.h). Accuracy is useful / prefetched,
+ * coverage used / (used + misses), timeliness (used - late) / used.
+ *
  * The stack is within 8 MiB of where the thread's last call pushed its return address.
  *
  * Configuration: levels of data caches as in cache_sim.h (l1d=32k,8way,64;l2=8m,16way,64); top=N

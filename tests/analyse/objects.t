@@ -22,6 +22,21 @@ $ awk -F, '/by_object.*l1_misses/ { s += $2 } /by_object.*l2_misses/ { t += $2 }
 > 0 0
 # The same by a slow twin that knows only the trace, the symbols and an LRU cache: all kinds of objects, all heap blocks.
 $ "$TESTS/oracle/objects" heap.trace "$PROGRAMS/heap" >twin; awk -F, '/by_object/ { k = $1; sub(/.*\]\./, "", k); v[k] = $2 } /\.object,/ { o = v["kind"]; n = v["object"]; sub(/ .*/, "", n); o = o == "variable" ? "file" : o == "heap" ? o " " n : o; r[o] += v["reads"]; w[o] += v["writes"]; a[o] += v["l1_misses"]; b[o] += v["l2_misses"] } END { for (o in r) print o, r[o], w[o], a[o], b[o] }' csv | LC_ALL=C sort | diff - twin; test $(wc -l <twin) -gt 8
+# Prefetches by object: of the table by hand (each line but the first is brought, used next, and late), and of all by the twin.
+$ pugmark sim -q -s 'objects:l1d=32k,8way,64,prefetch=next' --object "$PROGRAMS/costs@0" --csv csv costs.trace >/dev/null; grep '\[0\].l1_' csv
+> objects.by_object[0].l1_misses,1,references
+> objects.by_object[0].l1_prefetched,63,lines
+> objects.by_object[0].l1_useful,63,lines
+> objects.by_object[0].l1_used,63,lines
+> objects.by_object[0].l1_late,63,lines
+> objects.by_object[0].l1_accuracy,1,used/brought
+> objects.by_object[0].l1_coverage,0.984375,used/(used + misses)
+> objects.by_object[0].l1_timeliness,0,in time/used
+$ pugmark sim -q -s 'objects:l1d=32k,8way,64,prefetch=next;l2=8m,16way,64;top=1000' --cache 'l1d=32k,8way,64,prefetch=next;l2=8m,16way,64' --object "$PROGRAMS/heap@0" --csv csv heap.trace >/dev/null; NEXT=1 "$TESTS/oracle/objects" heap.trace "$PROGRAMS/heap" >twin; awk -F, '/by_object/ { k = $1; sub(/.*\]\./, "", k); v[k] = $2 } /\.object,/ { o = v["kind"]; n = v["object"]; sub(/ .*/, "", n); o = o == "variable" ? "file" : o == "heap" ? o " " n : o; r[o] += v["reads"]; w[o] += v["writes"]; a[o] += v["l1_misses"]; b[o] += v["l2_misses"]; p[o] += v["l1_prefetched"]; u[o] += v["l1_useful"]; f[o] += v["l1_used"]; l[o] += v["l1_late"] } END { for (o in r) print o, r[o], w[o], a[o], b[o], p[o], u[o], f[o], l[o] }' csv | LC_ALL=C sort | diff - twin; awk '{ s += $(NF - 3); n += $NF } END { print (s > 100), (n > 10) }' twin
+> 1 1
+# ... whose sums are the level's.
+$ awk -F, '/by_object.*l1_(prefetched|useful|used|late)/ { sub(/.*l1_/, "", $1); s[$1] += $2 } /cache.l1d.pf_(issued|useful|late)/ { sub(/.*pf_/, "", $1); t[$1] = $2 } END { print s["prefetched"] - t["issued"], s["useful"] - t["useful"], s["used"] - t["useful"], s["late"] - t["late"] }' csv
+> 0 0 0 0
 # Moved by realloc, mapped by the program, or given by musl: written as often as the program says.
 $ pugmark run -q --csv csv -s 'objects:top=1000' -- "$PROGRAMS/moved"; awk -F, '/by_object.*writes/ { n = $2 } /moved\.c:/ { sub(/\+.*/, "", $2); print $2, n }' csv | LC_ALL=C sort
 > first 700

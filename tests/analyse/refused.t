@@ -119,7 +119,7 @@ $ cat >each <<'X'
 > cache:l1d=32k,0way -> pugmark: cache: l1d: '0way': the number of ways is 1 to 65536
 > cache:l1d=32k,8way,64,sub=7 -> pugmark: cache: l1d: sub=7: a power of two smaller than the line, at least line/32
 > cache:l1d=32k,8way,64,victim=0 -> pugmark: cache: l1d: lines of the victim cache: 0 is outside 1..4096
-> cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream, ipstride, ampm, spp, berti
+> cache:l1d=32k,8way,64,prefetch=psychic -> pugmark: cache: l1d: 'psychic' is not a prefetcher; allowed: none, next, stride, stream, ipstride, ampm, spp, berti, pythia
 > cache:l1d=32k,8way,32,prefetch=spp -> pugmark: cache: l1d: prefetch=spp is for lines of 64 to 2048 bytes
 > cache:l1d=32k,8way,64,3way,plru -> pugmark: cache: l1d: '8way' and '3way': one of them
 > cache:l1d=32k,wb,64,lru,wt -> pugmark: cache: l1d: 'wb' and 'wt': one of them
@@ -167,7 +167,7 @@ $ cat >each <<'X'
 > core:bpred=ras -> pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
 > core:l1d=1k,3way -> pugmark: core: l1d: 16 lines do not divide into 3 ways
 > core:l4=64m -> pugmark: core: at most three levels of caches
-> core:clock=5 -> pugmark: core: 'clock' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, bpred, byinsn, topdown, top, l1i, itlb, pwc...
+> core:clock=5 -> pugmark: core: 'clock' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, fdip, bpred, byinsn, topdown, top, l1i, itlb, 
 > core:byinsn=1 -> pugmark: core: byinsn: stands alone, without a value
 > cachegrind:i1=32k,8 -> pugmark: cachegrind: i1: expected size, ways and line, as in i1=32k,8way,64
 > cachegrind:d1=48k,8,64 -> pugmark: cachegrind: d1: 49152 bytes in 8 ways of 64-byte lines do not make a power of two of sets

@@ -725,6 +725,9 @@ static void o_cache_free(struct o_cache *o)
 		free(o->level[i].shadow.v);
 		for (unsigned k = 0; k < 64; k++)
 			free(o->level[i].pf.ip[k].v);
+		if (o->level[i].pf.pythia)
+			free(o->level[i].pf.pythia->v);
+		free(o->level[i].pf.pythia);
 	}
 	free(o);
 }

@@ -48,6 +48,11 @@ struct o_core {
 	/* of all instructions, micro-ops, loads, stores so far */
 	struct o_times dispatched, rob, lq, sq, iq, mshr, walks;
 	uint32_t *port;			/* by cycle */
+	/* blocks of code: when each was predicted, and its last operation fetched */
+	struct o_times predicted, fetched;
+	uint64_t block_line, resume;
+	bool block_ended;
+	struct pm_core_fdip_stats fdip;
 	struct { uint64_t line, ready; unsigned level; } fill[4096];
 	struct { uint64_t word, issued, written; bool used; } word[1024];
 	enum pm_core_redirect before;	/* of the instruction before */
@@ -81,6 +86,8 @@ static void o_core_free(struct o_core *o)
 	free(o->iq.v);
 	free(o->mshr.v);
 	free(o->walks.v);
+	free(o->predicted.v);
+	free(o->fetched.v);
 	free(o->port);
 	free(o);
 }
@@ -122,6 +129,50 @@ static uint64_t o_known(struct o_core *o, uint64_t t, unsigned wait)
 	return end + wait;
 }
 
+/* (10) Is the operation in a new block? Then the block is predicted. */
+static uint64_t o_predicted(struct o_core *o, const struct pm_core_op *op)
+{
+	const size_t n = o->predicted.n, most = o->c.blocks;
+	uint64_t t = n ? o->predicted.v[n - 1] : 0;
+
+	if (n && !o->block_ended && op->pc / 64 == o->block_line)
+		return t;
+	t = o_later(t, o->resume);
+	if (n >= o->c.fdip)
+		t = o_later(t, o->fetched.v[n - o->c.fdip]);
+	if (n >= most && o->predicted.v[n - most] == t)
+		t++;
+	o_note(&o->predicted, t);
+	o_note(&o->fetched, 0);
+	o->block_line = op->pc / 64;
+	o->block_ended = false;
+	return t;
+}
+
+/* (10) Fetch as if all code were there, then as it is. */
+static void o_fetch_ahead(struct o_core *o, const struct pm_core_op *op, uint64_t left,
+			  uint64_t *waited)
+{
+	const uint64_t asked = o_predicted(o, op);
+	uint64_t there = o_known(o, asked, op->fetch_wait), wanted = o->fetch;
+
+	there += op->fetch_level ? o->c.lat[op->fetch_level] : 0;
+	if (o->insns && (o->insns == o->c.fetch || o->bytes + op->len > o->c.bytes))
+		wanted++;
+	wanted = o_later(o_later(wanted, left), asked);
+	o->fetch = o_later(wanted, there);
+	*waited = o->fetch - wanted;
+	o->fetched.v[o->fetched.n - 1] = o->fetch;
+	if (!op->fetch_level)
+		return;
+	o->fdip.fdip_issued++;
+	if (asked == wanted)
+		return;
+	o->fdip.fdip_useful++;
+	o->fdip.fdip_late += *waited > 0;
+	o->fdip.fdip_hidden += (there < wanted ? there : wanted) - asked;
+}
+
 static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t times[4])
 {
 	static const struct { unsigned lat, busy; } cls[] = {
@@ -134,12 +185,15 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	uint64_t d, ready, addr, done, end, commit, store_at[4], was = o->fetch;
 	size_t k = o->dispatched.n;
 	unsigned entries = op->nload + op->nstore + (ports ? 1 : 0);
-	bool missed = false, full = false;
+	bool missed = false, full = false, code;
 	struct o_op note = { .pc = op->pc, .uops = op->uops, .class = op->class,
 			     .redirect = op->redirect, .serial = op->serial };
 
 	/* fetch */
-	if (op->fetch_level || op->fetch_wait) {
+	if (c->fdip) {
+		o_fetch_ahead(o, op, k < c->queue ? 0 : o->dispatched.v[k - c->queue],
+			      &note.missed);
+	} else if (op->fetch_level || op->fetch_wait) {
 		o->fetch = o_known(o, o->fetch + (o->insns ? 1 : 0), op->fetch_wait);
 		o->fetch += op->fetch_level ? c->lat[op->fetch_level] : 0;
 		note.missed = o->fetch - was;
@@ -153,6 +207,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	o->bytes += op->len;
 	times[0] = o->fetch;
 	note.came = o->fetch + c->front;
+	code = note.missed > 0;
 	note.missed = note.came - note.missed;
 	/* dispatch */
 	d = o_later(o->fetch + c->front, o->dispatch);
@@ -261,6 +316,9 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		o->fetch += c->bubble;
 	else if (op->taken)
 		o->fetch++;
+	if (op->redirect != PM_CORE_STRAIGHT)
+		o->resume = o->fetch;
+	o->block_ended = op->taken || op->redirect != PM_CORE_STRAIGHT;
 	if (o->fetch != was)
 		o->insns = o->bytes = 0;
 	/* stores, commit */
@@ -277,13 +335,12 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	if (commit > o->commit)
 		o->commit_used = 0;
 	o->gap = commit > o->commit + 1 ? commit - o->commit - 1 : 0;
-	o->misled = d == times[0] + c->front && !op->fetch_level && !op->fetch_wait &&
-		    o->before != PM_CORE_STRAIGHT;
+	o->misled = d == times[0] + c->front && !code && o->before != PM_CORE_STRAIGHT;
 	if (!o->gap)
 		o->why = PM_CORE_NO_STALL;
 	else if (o->misled)
 		o->why = o->before == PM_CORE_WRONG ? PM_CORE_BY_BRANCH : PM_CORE_BY_FETCH;
-	else if (d == times[0] + c->front && (op->fetch_level || op->fetch_wait))
+	else if (d == times[0] + c->front && code)
 		o->why = PM_CORE_BY_FETCH;
 	else
 		o->why = missed ? PM_CORE_BY_MEMORY : full ? PM_CORE_BY_STORE : PM_CORE_BY_CORE;

@@ -16,11 +16,21 @@ struct o_entry {
 	int64_t stride;
 	int confidence, signature;
 	bool accessed[64], asked[64];
+	int path[4];			/* deltas of the page, newest first */
 };
 struct o_news { uint64_t line, time; };
 struct o_delta { int64_t delta; int coverage; bool on; };
+/* What pythia has done: by which features, how far it went; what it got for that. */
+struct o_taken { uint64_t feature[2], line, news; int action, reward; };
+struct o_pythia {
+	struct o_taken *v;		/* all there were */
+	size_t n;
+	int64_t q[2][3][128][16];
+	uint64_t random;
+};
 struct o_prefetcher {
 	uint64_t news, clock;
+	struct o_pythia *pythia;
 	struct o_asked asked[1024];
 	struct { uint64_t pc, last; int64_t stride; } stride[256];
 	struct { uint64_t last, used; int dir; } track[16];
@@ -258,6 +268,130 @@ static unsigned o_berti(struct o_prefetcher *p, uint64_t pc, uint64_t line, uint
 	return n;
 }
 
+static const int o_actions[16] = { 1, 3, 4, 5, 10, 11, 12, 16, 22, 23, 30, 32, -1, -3, -6, 0 };
+
+/* The cell of a feature in plane @k of vault @v. */
+static int64_t *o_cell(struct o_pythia *y, const uint64_t *feature, int v, int k, int action)
+{
+	uint64_t f = feature[v];
+
+	for (int i = 0; i < k; i++)
+		f /= v ? 128 : 16;
+	return &y->q[v][k][f * 0x9e3779b97f4a7c15 / (1ull << 57)][action];
+}
+
+static int64_t o_value(struct o_pythia *y, const uint64_t *feature, int action)
+{
+	int64_t most = INT64_MIN;
+
+	for (int v = 0; v < 2; v++) {
+		int64_t sum = 0;
+
+		for (int k = 0; k < 3; k++)
+			sum += *o_cell(y, feature, v, k, action);
+		most = sum > most ? sum : most;
+	}
+	return most;
+}
+
+/* x / 65536, rounded down */
+static int64_t o_scaled(int64_t x)
+{
+	return x / 65536 - (x % 65536 < 0);
+}
+
+static int o_policy(struct o_pythia *y, const uint64_t *feature)
+{
+	int best = 0;
+
+	y->random ^= y->random * 8192;
+	y->random ^= y->random / 128;
+	y->random ^= y->random * 131072;
+	if (y->random / 4294967296 % 65536 < 119)
+		return y->random / 4294967296 / 65536 % 16;
+	for (int a = 1; a < 16; a++)
+		if (o_value(y, feature, a) > o_value(y, feature, best))
+			best = a;
+	return best;
+}
+
+static struct o_taken *o_asked_for(struct o_pythia *y, uint64_t line)
+{
+	for (size_t i = y->n > 256 ? y->n - 256 : 0; i < y->n; i++)
+		if (o_actions[y->v[i].action] && y->v[i].line == line)
+			return y->v + i;
+	return NULL;
+}
+
+static struct o_pythia *o_pythia_of(struct o_prefetcher *p)
+{
+	struct o_pythia *y = p->pythia;
+
+	if (y)
+		return y;
+	y = p->pythia = calloc(1, sizeof *y);
+	y->random = 0x9e3779b97f4a7c15;
+	for (int i = 0; i < 2 * 3 * 128 * 16; i++)
+		(&y->q[0][0][0][0])[i] = 147705;
+	return y;
+}
+
+static unsigned o_pythia(struct o_prefetcher *p, uint64_t pc, uint64_t line, uint64_t size,
+			 unsigned degree, uint64_t *to)
+{
+	const int64_t lines = 4096 / size, o = line % lines;
+	struct o_pythia *y = o_pythia_of(p);
+	struct o_taken *t, now = { .news = p->news };
+	unsigned n = 0;
+	bool fresh;
+	struct o_entry *e = o_entry_of(p, line / lines % 16, line / lines, &fresh);
+
+	if (!fresh && e->last == line)
+		return 0;
+	if (!fresh) {
+		memmove(e->path + 1, e->path, 3 * sizeof *e->path);
+		e->path[0] = (int)(line - e->last);
+	}
+	e->last = line;
+	t = o_asked_for(y, line);
+	if (t && !t->reward)
+		t->reward = p->news - t->news >= 4 ? 20 : 12;
+	now.feature[0] = (e->path[0] + 128) % 128 * 4294967296 + pc % 4294967296;
+	for (int i = 0; i < 4; i++)
+		now.feature[1] = now.feature[1] * 128 + (e->path[i] + 128) % 128;
+	now.action = o_policy(y, now.feature);
+	for (unsigned k = 1; o_actions[now.action] && k <= degree; k++) {
+		const int64_t want = o + (int64_t)k * o_actions[now.action];
+
+		if (want >= 0 && want < lines)
+			to[n++] = (line - o + want) * size;
+	}
+	now.line = line + o_actions[now.action];
+	if (!o_actions[now.action]) {
+		now.reward = -4;
+	} else if (!n) {
+		now.reward = -12;
+		now.line = UINT64_MAX;
+	} else if (o_asked_for(y, now.line)) {
+		return 0;
+	}
+	y->v = realloc(y->v, (y->n + 1) * sizeof *y->v);
+	y->v[y->n++] = now;
+	if (y->n <= 256)
+		return n;
+	/* the queue holds one more than it may; t[1] is the oldest as soon as t[0] has left */
+	t = y->v + y->n - 257;
+	t->reward = t->reward ? t->reward : -8;
+	for (int v = 0; v < 2; v++)
+		for (int k = 0; k < 3; k++) {
+			int64_t *q = o_cell(y, t->feature, v, k, t->action);
+			const int64_t next = *o_cell(y, t[1].feature, v, k, t[1].action);
+
+			*q += o_scaled(426 * (t->reward * 65536 + o_scaled(36438 * next) - *q));
+		}
+	return n;
+}
+
 /* What is wanted after an access. */
 static unsigned o_wanted(struct o_prefetcher *p, const struct pm_level_conf *lc,
 			 const struct pm_level_stats *st, uint64_t pc, uint64_t addr, bool fetch,
@@ -294,6 +428,8 @@ static unsigned o_wanted(struct o_prefetcher *p, const struct pm_level_conf *lc,
 		return o_spp(p, st, line, lc->line, lc->degree, to);
 	case PM_PF_BERTI:
 		return fetch ? 0 : o_berti(p, pc, line, lc->line, news, lc->degree, to);
+	case PM_PF_PYTHIA:
+		return fetch ? 0 : o_pythia(p, pc, line, lc->line, lc->degree, to);
 	default:
 		return 0;
 	}

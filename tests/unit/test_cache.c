@@ -140,6 +140,8 @@ static const char *const configs[] = {
 	"l1i=8k,4way,64,prefetch=ampm;l1d=8k,4way,64,prefetch=ampm;l2=64k,8way,128,prefetch=spp",
 	"l1=8k,1way,256,prefetch=spp,degree=12;l2=64k,8way,1k,prefetch=ampm,victim=3",
 	"l1=4k,4way,64,random,prefetch=berti;l2=64k,8way,64,prefetch=berti,degree=8",
+	"l1d=8k,4way,64,prefetch=pythia;l2=64k,8way,64,prefetch=pythia,degree=3",
+	"l1=8k,2way,256,prefetch=pythia,degree=2;l2=64k,8way,1k,prefetch=pythia",
 	"l1=8k,8way,64,drrip,prefetch=ipstride;l2=64k,16way,64,plru,prefetch=ampm,degree=2",
 	"l1i=4k,2way,32;l1d=4k,2way,32;l2=32k,4way,64",
 	("l1i=4k,2way,32,prefetch=next;l1d=4k,2way,32,prefetch=stride;"
@@ -221,7 +223,7 @@ static void random_config(struct o_random *r, char *buf)
 	static const char *const pf[] = { "", "", ",prefetch=next", ",prefetch=stride,degree=2",
 					  ",prefetch=stream,degree=3", ",prefetch=ipstride",
 					  ",prefetch=ampm,degree=2", ",prefetch=spp,degree=6",
-					  ",prefetch=berti" };
+					  ",prefetch=berti", ",prefetch=pythia" };
 	unsigned levels = 1 + o_rnd(r) % 3, line = 16u << o_rnd(r) % 3;
 	bool split = o_rnd(r) % 2;
 	char *p = buf;

@@ -26,10 +26,10 @@ static const char *const slot_names[] = {
 };
 static uint64_t slots_compared[PM_CORE_SLOTS];
 
-/* Slots by instruction, whose address is less than 64, and leaf. */
+/* Slots by instruction, of which there are 64, and leaf. */
 static void add_slots(void *ctx, uint64_t pc, enum pm_core_slot why, uint64_t slots)
 {
-	((uint64_t (*)[PM_CORE_SLOTS])ctx)[pc][why] += slots;
+	((uint64_t (*)[PM_CORE_SLOTS])ctx)[pc % 64][why] += slots;
 }
 
 /* (1) - (6) of core_slots.h, against asking each cycle; and their sums. */
@@ -74,10 +74,22 @@ static void random_waits(struct o_random *r, struct pm_core_op *op)
 	}
 }
 
+static void compare_fdip(const struct pm_core *c, const struct o_core *o)
+{
+	const struct pm_core_fdip_stats *fast = pm_core_fdip_stats(c);
+
+#define S(field, unit, about)							\
+	assert_int_equal(fast->field, o->fdip.field);				\
+	assert_true(!fast->field == !o->c.fdip);
+	PM_CORE_FDIP_STATS(S)
+#undef S
+	assert_true(fast->fdip_useful <= fast->fdip_issued);
+}
+
 static void test_twin(void **state)
 {
 	struct pm_core_conf confs[] = { pm_core_big, pm_core_mid, pm_core_small, pm_core_small,
-		pm_core_big };
+		pm_core_big, pm_core_mid, pm_core_big, pm_core_small };
 
 	(void)state;
 	confs[3].alu = confs[3].vec = confs[3].width = confs[3].mshr = confs[3].queue = 1;
@@ -88,6 +100,11 @@ static void test_twin(void **state)
 	confs[1].stlb = confs[3].stlb = 7;
 	confs[1].walkers = 3;
 	confs[2].walkers = confs[3].walkers = 1;
+	confs[5].fdip = 24;
+	confs[6].fdip = 3;
+	confs[7].fdip = 300;
+	confs[5].blocks = confs[7].blocks = 1;
+	confs[6].blocks = 2;
 	for (size_t k = 0; k < NR(confs); k++) {
 		struct pm_core *c = pm_core_from(confs + k);
 		struct o_core *o = o_core_new(confs + k);
@@ -100,7 +117,7 @@ static void test_twin(void **state)
 			struct pm_core_op op = o_random_op(&r);
 			uint64_t a[4], b[4];
 
-			op.pc = i % 64;
+			op.pc = i / 3 % 11 * 64 + i % 64;
 			if (k)		/* the first has no TLBs */
 				random_waits(&r, &op);
 			if (o->commit > O_CYCLES - 100000)
@@ -116,6 +133,7 @@ static void test_twin(void **state)
 		}
 		assert_true(pm_core_stats(c)->forwarded > 0);
 		compare_slots(k, c, o, confs[k].width, slots);
+		compare_fdip(c, o);
 		pm_core_free(c);
 		o_core_free(o);
 	}
@@ -186,6 +204,56 @@ static void test_by_hand(void **state)
 		pm_core_op(c, &add, t);
 	assert_int_equal(t[2], conf.front + 1 + 400 / conf.alu);
 	pm_core_free(c);
+}
+
+/* Cycles of 4,000 instructions of 16 bytes, all lines of which are missing, in the second level. */
+static uint64_t cycles_of_lines(uint32_t fdip, uint32_t blocks, enum pm_core_redirect redirect)
+{
+	struct pm_core_conf conf = pm_core_mid;
+	struct pm_core_op op = { .class = PM_CORE_ALU, .uops = 1, .len = 16 };
+	struct pm_core *c;
+	uint64_t t[4];
+
+	conf.fdip = fdip;
+	conf.blocks = blocks;
+	conf.queue = 1024;
+	c = pm_core_from(&conf);
+	for (int i = 0; i < 4000; i++) {
+		op.pc = 16 * i;
+		op.fetch_level = i % 4 == 0;
+		op.redirect = i % 4 == 3 ? redirect : PM_CORE_STRAIGHT;
+		pm_core_op(c, &op, t);
+	}
+	pm_core_free(c);
+	return t[3];
+}
+
+/* N lines on their way at once; none of them, if each block ends with a misprediction; and no more
+ * than are predicted in a cycle. */
+static void test_fdip_by_hand(void **state)
+{
+	const uint64_t none = cycles_of_lines(0, 0, PM_CORE_STRAIGHT),
+		       wrong = cycles_of_lines(0, 0, PM_CORE_WRONG);
+	const uint32_t lat = pm_core_mid.lat[1], lines = 1000;
+	uint64_t t;
+
+	(void)state;
+	for (uint32_t n = 2; n <= 4; n++) {
+		t = cycles_of_lines(n, 1, PM_CORE_STRAIGHT);
+		/* an entry is free when its last instruction is fetched, a cycle after the first:
+		 * two of 16 bytes are fetched in a cycle */
+		if (t < lines * (lat + 1) / n || t > lines * (lat + 1) / n + 50)
+			fail_msg("%u entries: %llu cycles", n, (unsigned long long)t);
+	}
+	assert_true(none >= lines * (lat + 1));
+	/* fetch is the limit: two cycles a line */
+	t = cycles_of_lines(64, 1, PM_CORE_STRAIGHT);
+	assert_true(t >= 2 * lines && t < 2 * lines + 50);
+	t = cycles_of_lines(64, 1, PM_CORE_WRONG);
+	if (t > wrong || t + lines < wrong)
+		fail_msg("mispredictions: %llu cycles, without %llu", (unsigned long long)t,
+			 (unsigned long long)wrong);
+	assert_true(cycles_of_lines(1, 1, PM_CORE_STRAIGHT) <= none);
 }
 
 static void test_decode(void **state)
@@ -361,6 +429,13 @@ static void whole_sink(struct pm_core_conf conf, const char *config, const char 
 	}
 	PAGING_STATS(S)
 #undef S
+#define S(field, unit, about)							\
+	if (conf.fdip)								\
+		assert_int_equal(pm_result_find(k, #field)->u64, o->core->fdip.field);	\
+	else									\
+		assert_null(pm_result_find(k, #field));
+	PM_CORE_FDIP_STATS(S)
+#undef S
 	pm_core_costs(self, &costs);
 	for (size_t i = 0; i < costs.n; i++) {
 		const struct o_row *row = o_row_of(o, costs.pc[i]);
@@ -412,6 +487,14 @@ static void test_whole_sink(void **state)
 	c.stlb = 0;
 	c.walkers = 1;
 	whole_sink(c, "preset=mid;walkers=1", tiny, "itlb=1,full,2m;dtlb=2,full,2m");
+	c = pm_core_mid;
+	c.fdip = 24;
+	c.blocks = 2;
+	whole_sink(c, "preset=mid;fdip=24", plain, NULL);
+	c = pm_core_small;
+	c.fdip = 8;
+	c.blocks = 1;
+	whole_sink(c, "preset=small;fdip=8,1", tiny, NULL);
 }
 
 int main(void)
@@ -420,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_twin),
 		cmocka_unit_test(test_monotone),
+		cmocka_unit_test(test_fdip_by_hand),
 		cmocka_unit_test(test_decode),
 		cmocka_unit_test(test_whole_sink),
 	};
