@@ -8,8 +8,10 @@
 
 void grow_begin(const struct tracer *t, struct rt_block *b)
 {
-	b->tree = 1;
-	b->tree_nodes = 1;
+	struct rt_tree_node *root = (void *)((uint8_t *)b + RT_TREE_NODES);
+
+	b->tree = root->units = 1;
+	b->tree_nodes = b->tree_units = 1;
 	b->tree_mask = 4095;
 	b->tree_depth = t->o.grow->depth;
 	b->tree_node = RT_TREE_NODES;
@@ -17,41 +19,56 @@ void grow_begin(const struct tracer *t, struct rt_block *b)
 	b->tree_pending = 1;
 }
 
-/* The traced process can have written anything there. */
+struct taking {				/* a tree that is taken over */
+	const uint8_t *base;		/* of the thread's block */
+	struct pm_grown *v;
+	uint32_t *number;		/* of the context that begins at a unit, in v; 0: none does */
+	uint32_t n, units;
+};
+
+/* The context at unit @at; its units. The traced process can have written anything there. */
+static uint32_t take(struct taking *t, uint32_t at)
+{
+	const uint64_t *made = (const void *)(t->base + RT_TREE_MADE);
+	const struct rt_tree_node x = *(const struct rt_tree_node *)(const void *)
+		(t->base + RT_TREE_NODES + (uint64_t)at * RT_TREE_UNIT);
+	struct pm_grown *g = t->v + t->n;
+
+	*g = (struct pm_grown){ x.self, x.calls, 0, x.parent < at ? t->number[x.parent] : 0,
+				x.function };
+	if (x.function & RT_TREE_IS_MADE) {
+		g->pc = made[x.function & (RT_TREE_MADE_MAX - 1)];
+		g->function = PM_GROWN_MADE;
+	}
+	t->number[at] = t->n++;
+	return x.units - 1 < RT_TREE_MOST_UNITS ? x.units : 1;
+}
+
 void grow_end(struct tracer *t, uint32_t i)
 {
 	const struct rt_block *b = trace_block(t, i);
-	const uint8_t *base = (const uint8_t *)b;
-	const struct rt_tree_node *node = (const void *)(base + RT_TREE_NODES);
-	const uint64_t *made = (const void *)(base + RT_TREE_MADE);
-	const uint32_t most = RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4;
-	const uint64_t at = (b->tree_node - RT_TREE_NODES) / sizeof *node;
+	const uint64_t at = (b->tree_node - RT_TREE_NODES) / RT_TREE_UNIT;
 	struct pm_stream s = *t->stream[i].s;
-	struct pm_grown *v;
-	uint32_t n = b->tree_nodes;
+	struct taking g = { .base = (const uint8_t *)b, .units = b->tree_units };
 
 	if (!t->o.grow || !b->tree)
 		return;
 	pm_acquired_from_process(b);
-	n = n > most ? most : n;
-	v = pm_alloc((n + 1) * sizeof *v);
-	for (uint32_t k = 0; k < n; k++) {
-		const struct rt_tree_node x = node[k];
-
-		v[k] = (struct pm_grown){ x.self, x.calls, 0, x.parent < k ? x.parent : 0,
-					  x.function };
-		if (x.function & RT_TREE_IS_MADE) {
-			v[k].pc = made[x.function & (RT_TREE_MADE_MAX - 1)];
-			v[k].function = PM_GROWN_MADE;
-		}
-		if (k == at)
-			v[k].self += b->tree_count;
-		t->grown += v[k].self;
-	}
+	if (g.units > RT_TREE_UNITS_MAX)
+		g.units = RT_TREE_UNITS_MAX;
+	g.v = pm_alloc((g.units + 1) * sizeof *g.v);
+	g.number = pm_alloc((g.units + 1) * sizeof *g.number);
+	for (uint32_t k = 0; k < g.units; )
+		k += take(&g, k);
+	if (at < g.units)
+		g.v[g.number[at]].self += b->tree_count;
+	for (uint32_t k = 0; k < g.n; k++)
+		t->grown += g.v[k].self;
 	s.pid = s.pid ? s.pid : b->seen_pid;
 	s.tid = s.tid ? s.tid : b->seen_tid;
-	t->o.grow->grown(t->o.grow->self, &s, v, n);
-	free(v);
+	t->o.grow->grown(t->o.grow->self, &s, g.v, g.n);
+	free(g.v);
+	free(g.number);
 }
 
 void trace_mapped(const struct tracer *t, uint32_t i)

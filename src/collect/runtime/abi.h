@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			37	/* no suffix: for assembly */
+#define RT_ABI			38	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -156,8 +156,10 @@
 					 * runtime runs; else 0, and the cursor register has them */
 #define RT_DO_TREE		0xf0	/* control goes to RT_EXIT_PC, by RT_TREE_EVENT */
 #define RT_TREE_PENDING		0xf8	/* u32: 1: where it goes on is to be found out */
-#define RT_TREE_EVENT		0xfc	/* u32: enum rt_tree_end, | slot of the node << 4, |
-					 * RT_TREE_HAS_CONT, | RT_TREE_NO_MEMO */
+#define RT_TREE_EVENT		0xfc	/* u32: enum rt_tree_end, | RT_TREE_HAS_CONT,
+					 * | RT_TREE_MEMO, | slot of the node << 16; of a jump
+					 * this is for where the context is its frame's first,
+					 * << 24 for elsewhere */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the
 					 * runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: before leaving, queue again what is pending, and
@@ -199,15 +201,21 @@
 #define RT_TREE_SLOTS_MAX	(1u << 24)
 #define RT_TREE_SITES		0x6000000	/* struct rt_tree_site: 16 MiB */
 #define RT_TREE_SITES_MASK	0xfffff0u	/* of (context ^ number << 4) */
-#define RT_TREE_NODES		0x8000000	/* struct rt_tree_node */
+#define RT_TREE_NODES		0x8000000	/* struct rt_tree_node; up to RT_TRACE */
 #define RT_TREE_NODES_MAX	(1u << 22)
-#define RT_TREE_SLOT		16		/* of a node */
+#define RT_TREE_UNIT		64		/* what is allocated are multiples of that */
+#define RT_TREE_UNITS_MAX	((RT_TRACE - RT_TREE_NODES) / RT_TREE_UNIT)
+#define RT_TREE_SLOT		32		/* of a node: the first one */
+#define RT_TREE_SLOTS_OF(units)	((RT_TREE_UNIT * (units) - RT_TREE_SLOT) / 8)
+#define RT_TREE_MOST_UNITS	32
 /* The last block of the data file has functions (RQ_FUNCTIONS): what is known of each, then rows of
  * texts. */
 #define RT_TREE_FUNCTIONS	(RT_DATA_VAULT + (RT_BLOCKS - 1) * RT_BLOCK_SIZE)
 #define RT_TREE_ROWS		0x20000000u	/* offset in it */
 #define RT_TREE_HAS_CONT	0x100u		/* RT_CONT says where to go on */
 #define RT_TREE_MEMO		0x200u		/* a slot of the node may remember it */
+#define RT_TREE_GOES_BACK	1u		/* in a slot, of a jump: its child is the context's
+						 * parent, which is not entered anew */
 #define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind
 						 * the other */
 #define RT_LOG_SIZE		0x400000
@@ -237,9 +245,11 @@ enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 
 struct rt_tree_node {			/* a context; [0] is of no function */
 	uint64_t self, calls;
+	uint32_t parent, function, depth;	/* parent: index, in units */
+	uint32_t units;				/* how large it is: as its function says */
 	struct { uint32_t key, child; } slot[4];	/* where a call, or jump, has led to: the
-							 * number of its block; offset */
-	uint32_t parent, function, depth, unused;	/* parent: index */
+							 * number of its block; offset. There are
+							 * RT_TREE_SLOTS_OF(units) */
 };
 struct rt_frame_of_call {
 	uint64_t ret;			/* where the caller waits; inverted: it is not as simple */
@@ -257,9 +267,9 @@ struct rt_function {
 	uint32_t at, function, lo, unused;
 };
 /* At RT_TREE_FUNCTIONS: of all functions, by number; name: a hash; part: of the function which this
- * is a part of. */
+ * is a part of; units: of its contexts, 0: 1. */
 struct rt_function_info {
-	uint32_t flags, name, part, unused;
+	uint32_t flags, name, part, units;
 };
 
 struct rt_ctx {
@@ -557,8 +567,9 @@ struct rt_block {			/* at gs:0 */
 	uint32_t tree;			/* 1: a calling-context tree grows; RT_TREE_*: */
 	uint32_t tree_end;		/* pending: how what executed last has ended */
 	uint64_t tree_next;		/* ... and where control is awaited then */
-	uint32_t tree_nodes, tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
-	uint32_t tree_depth, pad7;
+	uint32_t tree_nodes, tree_units;	/* contexts, and what they take */
+	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
+	uint32_t tree_depth;
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
 	uint64_t tree_undo_pc, tree_undo_to, tree_undo_node, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;
@@ -794,7 +805,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, until) == RT_UNTIL, "asm offs
 _Static_assert(__builtin_offsetof(struct rt_block, do_safepoint) == RT_DO_SAFEPOINT, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tree_node) == RT_TREE_NODE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tree_event) == RT_TREE_EVENT, "asm offset");
-_Static_assert(sizeof(struct rt_tree_node) == 64 && sizeof(struct rt_frame_of_call) == 16 &&
+_Static_assert(sizeof(struct rt_tree_node) == RT_TREE_UNIT && sizeof(struct rt_frame_of_call) == 16 &&
 	       __builtin_offsetof(struct rt_tree_node, slot) == RT_TREE_SLOT, "in translated code");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");

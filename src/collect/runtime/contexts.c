@@ -6,8 +6,9 @@
  * counts instructions in the cursor register, and adds them to the context where control leaves a
  * function:
  *
- *   a call            the context has four slots, block's number -> context; then the thread's
- *                     table of sites, which has all others; pushes a frame
+ *   a call            the context has slots, block's number -> context, as many as its function
+ *                     is large; then the thread's table of sites, which has all others; pushes a
+ *                     frame
  *   an indirect call  the thread's table of targets
  *   a return          to where the innermost frame says; pops it
  *   a direct jump, or falling, to another function: slots, and sites
@@ -27,7 +28,7 @@
  * back (trace_cut()). Who is killed has all in its tree but what the register had.
  * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
  * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
- * MEMORY. A context takes 64 bytes and its slot of the hash table. After RT_TREE_NODES_MAX
+ * MEMORY. A context takes 64 bytes, or a multiple, and its slot of the hash table. After RT_TREE_NODES_MAX
  * contexts of a thread new ones have their functions below one, '[other contexts]', which is said
  * at the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their
  * callers: a page that faults is behind the last frame.
@@ -164,19 +165,36 @@ static void grow_slots(struct rt_block *b)
 
 	memset(slot, 0, (u64)(b->tree_mask + 1) * sizeof *slot);
 	b->tree_mask = 2 * b->tree_mask + 1;
-	for (u32 i = 1; i < b->tree_nodes; i++)
+	for (u32 i = 1; i < b->tree_units; i += NODE(b, i)->units)
 		if (i != b->tree_overflow)
 			slot[slot_for(b, NODE(b, i)->parent, NODE(b, i)->function)] = i;
 }
 
-static u32 new_node(struct rt_block *b, u32 parent, u32 function)
+static u32 units_of(u32 function)
 {
-	struct rt_tree_node *n = NODE(b, b->tree_nodes);
+	const u32 n = info_of(function)->units;
+
+	return n ? n : 1;
+}
+
+static u32 new_node(struct rt_block *b, u32 parent, u32 function, u32 units)
+{
+	const u32 i = b->tree_units;
+	struct rt_tree_node *n = NODE(b, i);
 
 	n->parent = parent;
 	n->function = function;
 	n->depth = NODE(b, parent)->depth + 1;
-	return b->tree_nodes++;
+	n->units = units;
+	b->tree_nodes++;
+	b->tree_units += units;
+	return i;
+}
+
+/* Is there room for one more, and for '[other contexts]'? */
+static int is_full(const struct rt_block *b, u32 most, u32 units)
+{
+	return b->tree_nodes >= most || b->tree_units > units;
 }
 
 static u32 find_child(struct rt_block *b, u32 parent, u32 function)
@@ -187,10 +205,12 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
 	i = slot_for(b, parent, function);
-	if (!slot[i] && b->tree_nodes >= RT_TREE_NODES_MAX) {
+	if (!slot[i] && is_full(b, RT_TREE_NODES_MAX, RT_TREE_UNITS_MAX / 8 * 7)) {
+		/* any function's code may be there: it has as many slots as any */
 		if (!b->tree_overflow)
-			b->tree_overflow = new_node(b, 0, 1);
-		if (b->tree_nodes >= RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4)
+			b->tree_overflow = new_node(b, 0, 1, RT_TREE_MOST_UNITS);
+		if (is_full(b, RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4,
+			    RT_TREE_UNITS_MAX - 2 * RT_TREE_MOST_UNITS))
 			return b->tree_overflow;
 		parent = parent == b->tree_overflow ? parent : b->tree_overflow;
 		i = slot_for(b, parent, function);
@@ -201,7 +221,7 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 		grow_slots(b);
 		i = slot_for(b, parent, function);
 	}
-	return slot[i] = new_node(b, parent, function);
+	return slot[i] = new_node(b, parent, function, units_of(function));
 }
 
 static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
@@ -212,12 +232,12 @@ static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
 /* ---- where control is ------------------------------------------------------------------------ */
 static u32 index_of(u64 off)
 {
-	return (u32)(off - RT_TREE_NODES) / (u32)sizeof(struct rt_tree_node);
+	return (u32)(off - RT_TREE_NODES) / RT_TREE_UNIT;
 }
 
 static u32 offset_of(u32 node)
 {
-	return RT_TREE_NODES + node * (u32)sizeof(struct rt_tree_node);
+	return RT_TREE_NODES + node * RT_TREE_UNIT;
 }
 
 static u32 here(const struct rt_block *b)
@@ -561,10 +581,33 @@ static int is_new_there(const struct rt_block *b, u32 node, u32 function)
 
 struct before { u32 node, depth, first; u64 calls; };
 
+/* ... in slot @i. False: there is none, or it is not free. */
+static int put_in_slot(struct rt_tree_node *n, u32 i, u32 key, u32 child)
+{
+	if (i >= RT_TREE_SLOTS_OF(n->units) || n->slot[i].key)
+		return 0;
+	n->slot[i].key = key;
+	n->slot[i].child = child;
+	return 1;
+}
+
+/* A jump has led back to the context's parent. Where the context is not its frame's first it always
+ * does: the first one is no deeper than the parent. */
+static void remember_way_back(struct rt_block *b, const struct before *was)
+{
+	const u32 event = b->tree_event;
+	struct rt_tree_node *n = NODE(b, was->node);
+
+	if (event & RT_TREE_HAS_CONT && n->parent == here(b) && depth_of(b) == was->depth &&
+	    was->first != offset_of(was->node) && n->depth < b->tree_depth)
+		put_in_slot(n, event >> 24, (u32)b->exit_id,
+			    offset_of(n->parent) | RT_TREE_GOES_BACK);
+}
+
 /* The context has led here by the call or jump of the current event, and will again. */
 static void remember(struct rt_block *b, const struct before *was)
 {
-	const u32 event = b->tree_event, end = event & 15, node = here(b);
+	const u32 event = b->tree_event, end = event & 7, node = here(b);
 	const u32 from = offset_of(was->node);
 	const struct rt_frame_of_call *top = FRAMES(b) + depth_of(b) - 1;
 	struct rt_tree_node *n = NODE(b, was->node);
@@ -592,13 +635,10 @@ static void remember(struct rt_block *b, const struct before *was)
 			return;
 		*(struct rt_tree_target *)PLACE(b, RT_TREE_TARGETS + at) =
 			(struct rt_tree_target){ b->exit_pc, also, offset_of(node) };
-	} else if (first && !n->slot[event >> 4 & 3].key) {
-		n->slot[event >> 4 & 3].key = key;
-		n->slot[event >> 4 & 3].child = offset_of(node);
-	} else if (!first && !n->slot[(event >> 4 & 3) ^ 1].key &&
-		   is_new_there(b, was->node, function_of(b, node))) {
-		n->slot[(event >> 4 & 3) ^ 1].key = key;
-		n->slot[(event >> 4 & 3) ^ 1].child = offset_of(node);
+	} else if (first ? put_in_slot(n, event >> 16 & 255, key, offset_of(node)) :
+		   is_new_there(b, was->node, function_of(b, node)) &&
+		   put_in_slot(n, event >> 24, key, offset_of(node))) {
+		/* that is it */
 	} else if (end == RT_ENDS_CALL || top->first == was->first) {
 		*(struct rt_tree_site *)
 			PLACE(b, RT_TREE_SITES + ((from ^ key << 4) & RT_TREE_SITES_MASK)) =
@@ -609,7 +649,7 @@ static void remember(struct rt_block *b, const struct before *was)
 static void follow(struct rt_block *b, u64 pc)
 {
 	struct before was = { here(b), depth_of(b), 0, 0 };
-	const u32 end = b->tree_event & 15;
+	const u32 end = b->tree_event & 7;
 	struct whose to;
 	u32 node = 0;
 
@@ -630,6 +670,8 @@ static void follow(struct rt_block *b, u64 pc)
 	arrive_first(b, pc, to);
 	if (end == RT_ENDS_CALL || (here(b) == node && node && (to.entry || end != RT_ENDS_JUMP)))
 		remember(b, &was);
+	else if (b->tree_event & RT_TREE_MEMO && end == RT_ENDS_ON)
+		remember_way_back(b, &was);
 }
 
 void rt_tree_event(struct rt_block *b)
@@ -638,7 +680,7 @@ void rt_tree_event(struct rt_block *b)
 	int32_t distance;
 
 	b->ctx.pc = pc;
-	b->tree_end = b->tree_event & 15;
+	b->tree_end = b->tree_event & 7;
 	b->tree_next = 0;
 	if (b->tree_end == RT_ENDS_CALL)
 		b->tree_next = *(const u64 *)PTR(b->ctx.gpr[RSP]);

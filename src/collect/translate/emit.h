@@ -54,6 +54,7 @@ struct emit {
 	bool stale;			/* xl_link.stale of what is emitted */
 	bool back;			/* what is emitted is a jump back: block.back */
 	uint32_t tree_call, tree_jump;	/* the unit's routines for them: emit_tree.c; 0: none */
+	uint32_t tree_sites;		/* how many calls, and ways of jumps, have slots */
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 
@@ -169,7 +170,7 @@ void emit_check(struct emit *e, uint32_t *chain);
 void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
 
 /* ---- emit_tree.c ----------------------------------------------------------------------------- */
-#define TREE_BOUND	480
+#define TREE_BOUND	500
 static inline bool grows_tree(const struct emit *e)
 {
 	return e->in->kind == XL_TREE;

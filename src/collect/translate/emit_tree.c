@@ -78,14 +78,18 @@ static void put_key(struct emit *e)
 	asm_u32(e, 0);
 }
 
-static unsigned slot_of(const struct emit *e)
+/* A slot of a context of the current block's function. */
+static uint32_t next_slot(struct emit *e)
 {
-	return e->index & 3;
+	struct xl_segment g;
+
+	tree_segment(e->s, e->b->pc, &g);
+	return e->tree_sites++ % g.slots;
 }
 
-static int32_t slot_at(const struct emit *e)
+static int32_t slot_at(uint32_t slot)
 {
-	return RT_TREE_SLOT + 8 * (int32_t)slot_of(e);
+	return RT_TREE_SLOT + 8 * (int32_t)slot;
 }
 
 static void put_event(struct emit *e, uint32_t event)
@@ -100,7 +104,7 @@ static void put_event(struct emit *e, uint32_t event)
  * are free and nothing is counted; 0: none. */
 static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
 {
-	put_event(e, event | slot_of(e) << 4 | RT_TREE_HAS_CONT);
+	put_event(e, event | RT_TREE_HAS_CONT);
 	if (routine) {
 		asm_lea_pc(e, R11, pc);
 		asm_slot_store(e, R11, RT_EXIT_PC);
@@ -193,6 +197,7 @@ static void push_child(struct emit *e, unsigned child)
 /* Of a direct call to @pc, whose return address is on the stack. */
 void emit_tree_call(struct emit *e, uint64_t pc)
 {
+	const uint32_t slot = next_slot(e);
 	uint8_t *miss, *done;
 
 	if (!e->in->abi_flags) {
@@ -201,11 +206,11 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
 	add_to_context(e, RAX);
-	at_base(e, false, 0x81, 7, RAX, slot_at(e));		/* cmp dword, key */
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));		/* cmp dword, key */
 	put_key(e);
 	miss = jump_if_not_equal(e);
 	push_frame(e, RAX);
-	load32(e, RAX, RAX, slot_at(e) + 4);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
 	push_child(e, RAX);
 	no_count(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
@@ -213,7 +218,7 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	bind(e, miss);
 	no_count(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO, pc, e->tree_call);
+	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, pc, e->tree_call);
 	bind(e, done);
 }
 
@@ -308,8 +313,8 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 {
 	const bool free = !(live_at(e, t) & LV_FLAGS) ||
 		(e->in->abi_flags && is_entry(e->s, t->pc));
-	const int32_t second = RT_TREE_SLOT + 8 * (int32_t)(slot_of(e) ^ 1);
-	uint8_t *miss, *other, *also, *done, *entered;
+	const uint32_t slot = next_slot(e), second = next_slot(e);
+	uint8_t *miss, *other, *also, *done, *back, *entered, *gone;
 
 	if (!memo) {
 		leave_and_come_back(e, RT_ENDS_ON, t->pc, 0);
@@ -322,18 +327,25 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	asm_slot_load(e, R11, RT_TREE_FRAME);
 	at_base(e, false, 0x39, RAX, R11, 8 - FRAME);		/* cmp first, node */
 	other = jump_if_not_equal(e);
-	at_base(e, false, 0x81, 7, RAX, slot_at(e));
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	load32(e, RAX, RAX, slot_at(e) + 4);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
 	enter_child(e, RAX, is_stub(e));
 	entered = jump_over(e);
 	bind(e, other);
-	at_base(e, false, 0x81, 7, RAX, second);
+	at_base(e, false, 0x81, 7, RAX, slot_at(second));
 	put_key(e);
 	also = jump_if_not_equal(e);
-	load32(e, RAX, RAX, second + 4);
+	load32(e, RAX, RAX, slot_at(second) + 4);
+	asm_bytes(e, "\xa8\x01", 2);				/* test al, RT_TREE_GOES_BACK */
+	back = jump_if_not_equal(e);
 	enter_child(e, RAX, false);
+	gone = jump_over(e);
+	bind(e, back);
+	asm_bytes(e, "\xff\xc8", 2);				/* dec eax */
+	asm_slot_store(e, RAX, RT_TREE_NODE);
+	bind(e, gone);
 	bind(e, entered);
 	no_count(e);
 	if (!free)
@@ -346,7 +358,8 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	if (!free)
 		give_flags_back(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO, t->pc, free ? e->tree_jump : 0);
+	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO | slot << 16 | second << 24, t->pc,
+			    free ? e->tree_jump : 0);
 	bind(e, done);
 }
 
