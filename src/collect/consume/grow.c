@@ -9,13 +9,14 @@
 void grow_begin(const struct tracer *t, struct rt_block *b)
 {
 	struct rt_tree_node *root = (void *)((uint8_t *)b + RT_TREE_NODES);
+	struct rt_frame_of_call *frame = (void *)((uint8_t *)b + RT_TREE_FRAMES);
 
 	b->tree = root->units = 1;
 	b->tree_nodes = b->tree_units = 1;
 	b->tree_mask = 4095;
 	b->tree_depth = t->o.grow->depth;
-	b->tree_node = RT_TREE_NODES;
-	b->tree_frame = RT_TREE_FRAMES;
+	b->tree_state = (uint64_t)RT_TREE_FRAMES << 32;
+	frame[-1] = (struct rt_frame_of_call){ UINT64_MAX, RT_TREE_NODES, RT_TREE_NODES };
 	b->tree_pending = 1;
 }
 
@@ -44,10 +45,20 @@ static uint32_t take(struct taking *t, uint32_t at)
 	return x.units - 1 < RT_TREE_MOST_UNITS ? x.units : 1;
 }
 
+/* Where control is: a number of a unit, if it is known. */
+static uint32_t innermost(const struct rt_block *b)
+{
+	const uint64_t frame = b->tree_state >> 32;
+	const struct rt_frame_of_call *f = (const void *)((const uint8_t *)b + frame);
+
+	return frame >= RT_TREE_FRAMES && frame < RT_TREE_SIGNALS && !(frame & 15) ?
+		(f[-1].node - RT_TREE_NODES) / RT_TREE_UNIT : UINT32_MAX;
+}
+
 void grow_end(struct tracer *t, uint32_t i)
 {
 	const struct rt_block *b = trace_block(t, i);
-	const uint64_t at = (b->tree_node - RT_TREE_NODES) / RT_TREE_UNIT;
+	const uint32_t at = innermost(b);
 	struct pm_stream s = *t->stream[i].s;
 	struct taking g = { .base = (const uint8_t *)b, .units = b->tree_units };
 
@@ -61,7 +72,7 @@ void grow_end(struct tracer *t, uint32_t i)
 	for (uint32_t k = 0; k < g.units; )
 		k += take(&g, k);
 	if (at < g.units)
-		g.v[g.number[at]].self += b->tree_count;
+		g.v[g.number[at]].self += (uint32_t)b->tree_state;
 	for (uint32_t k = 0; k < g.n; k++)
 		t->grown += g.v[k].self;
 	s.pid = s.pid ? s.pid : b->seen_pid;

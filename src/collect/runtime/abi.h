@@ -150,10 +150,9 @@
 #define RT_HEAD			0xd0	/* ... where no instruction has been executed yet of the
 					 * block whose direct entry this is; 0: another place */
 /* A calling-context tree that grows in the process, runtime/contexts.c: */
-#define RT_TREE_NODE		0xd8	/* u64: offset of the context where control is */
-#define RT_TREE_FRAME		0xe0	/* u64: ... of the next free frame */
-#define RT_TREE_COUNT		0xe8	/* u64: instructions that no context has yet, while the
-					 * runtime runs; else 0, and the cursor register has them */
+#define RT_TREE_STATE		0xe8	/* u64: instructions that no context has yet, and in the
+					 * upper half the offset of the next free frame, while the
+					 * runtime runs; else 0, and the cursor register has it */
 #define RT_DO_TREE		0xf0	/* control goes to RT_EXIT_PC, by RT_TREE_EVENT */
 #define RT_TREE_PENDING		0xf8	/* u32: 1: where it goes on is to be found out */
 #define RT_TREE_EVENT		0xfc	/* u32: enum rt_tree_end, | RT_TREE_HAS_CONT,
@@ -186,7 +185,8 @@
 #define RT_CHUNK_STRIDE		0x110000
 #define RT_CHUNKS		8
 /* Of a 64-bit program whose calling-context tree grows in place of counters: */
-#define RT_TREE_FRAMES		0x100000	/* struct rt_frame_of_call */
+#define RT_TREE_FRAMES		0x100000	/* struct rt_frame_of_call; in front of them one that
+						 * stands for no call */
 #define RT_TREE_FRAMES_MAX	0x100000u	/* of them; a guard page follows */
 #define RT_TREE_SIGNALS		0x1200000	/* struct rt_tree_signal */
 #define RT_TREE_SIGNALS_MAX	4096u
@@ -253,7 +253,8 @@ struct rt_tree_node {			/* a context; [0] is of no function */
 };
 struct rt_frame_of_call {
 	uint64_t ret;			/* where the caller waits; inverted: it is not as simple */
-	uint32_t first, node;		/* offsets: see struct tree_frame, analyse/tree_work.h */
+	uint32_t first, node;		/* offsets: see struct tree_frame, analyse/tree_work.h; node
+					 * of the innermost one is where control is */
 };
 struct rt_tree_signal { uint64_t next; uint32_t depth, end; };
 struct rt_tree_landing { uint64_t pc; uint32_t depth, unused; };
@@ -473,7 +474,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stay;
 	uint32_t logged;		/* enum rt_logged */
 	uint64_t until, do_safepoint, head;
-	uint64_t tree_node, tree_frame, tree_count, do_tree;
+	uint64_t pad7[2], tree_state, do_tree;
 	uint32_t tree_pending, tree_event;
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* the controller's numbers for them */
@@ -571,7 +572,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
 	uint32_t tree_depth;
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
-	uint64_t tree_undo_pc, tree_undo_to, tree_undo_node, tree_undo_frame, tree_undo_next;
+	uint64_t tree_undo_pc, tree_undo_to, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;
 	uint64_t tree_unknown;		/* pc of an instruction that the decoder does not know, and
 					 * that is executed in place */
@@ -639,7 +640,7 @@ enum rt_r11_use {
 	RT_R11_STEP,	/* the program's value, while one instruction is executed in place */
 	RT_R11_BUDGET,	/* the budget, in a counting copy; the cursor is in rt_block.cursor */
 	RT_R11_CLOCK,	/* of a program that is recorded: `until` */
-	RT_R11_TREE,	/* tree_count */
+	RT_R11_TREE,	/* tree_state */
 };
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE,
 		   RT_STEP_TO_HEAD };
@@ -803,7 +804,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, stay) == RT_STAY, "asm offset
 _Static_assert(__builtin_offsetof(struct rt_block, logged) == RT_LOGGED, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, until) == RT_UNTIL, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_safepoint) == RT_DO_SAFEPOINT, "asm offset");
-_Static_assert(__builtin_offsetof(struct rt_block, tree_node) == RT_TREE_NODE, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, tree_state) == RT_TREE_STATE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tree_event) == RT_TREE_EVENT, "asm offset");
 _Static_assert(sizeof(struct rt_tree_node) == RT_TREE_UNIT && sizeof(struct rt_frame_of_call) == 16 &&
 	       __builtin_offsetof(struct rt_tree_node, slot) == RT_TREE_SLOT, "in translated code");

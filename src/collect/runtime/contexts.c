@@ -240,19 +240,20 @@ static u32 offset_of(u32 node)
 	return RT_TREE_NODES + node * RT_TREE_UNIT;
 }
 
-static u32 here(const struct rt_block *b)
-{
-	return index_of(b->tree_node);
-}
-
 static u32 depth_of(const struct rt_block *b)
 {
-	return (u32)(b->tree_frame - RT_TREE_FRAMES) / (u32)sizeof(struct rt_frame_of_call);
+	return ((u32)(b->tree_state >> 32) - RT_TREE_FRAMES) / (u32)sizeof(struct rt_frame_of_call);
+}
+
+static u32 here(const struct rt_block *b)
+{
+	return index_of(FRAMES(b)[(int)depth_of(b) - 1].node);
 }
 
 static void set_depth(struct rt_block *b, u32 depth)
 {
-	b->tree_frame = RT_TREE_FRAMES + (u64)depth * sizeof(struct rt_frame_of_call);
+	b->tree_state = (RT_TREE_FRAMES + (u64)depth * sizeof(struct rt_frame_of_call)) << 32 |
+		(u32)b->tree_state;
 }
 
 static u32 function_of(const struct rt_block *b, u32 node)
@@ -311,7 +312,7 @@ static void note_landing(struct rt_block *b)
 
 static void go_to(struct rt_block *b, u32 node)
 {
-	b->tree_node = offset_of(node);
+	FRAMES(b)[depth_of(b) - 1].node = offset_of(node);
 }
 
 static void enter(struct rt_block *b, u32 node)
@@ -329,8 +330,6 @@ static void push(struct rt_block *b, u64 pc, u32 function)
 	struct whose at;
 	u32 node;
 
-	if (depth_of(b))
-		FRAMES(b)[depth_of(b) - 1].node = offset_of(caller);
 	if (depth_of(b) == RT_TREE_FRAMES_MAX)
 		drop_half(b);
 	node = child(b, depth_of(b) ? caller : 0, pc, function);
@@ -372,17 +371,12 @@ static int unwinds(const struct rt_block *b)
 	return !!(flags_of(NODE(b, here(b))->function) & RT_TREE_UNWINDS);
 }
 
-static u32 node_of(const struct rt_block *b, u32 frame)
-{
-	return frame + 1 == depth_of(b) ? here(b) : index_of(FRAMES(b)[frame].node);
-}
-
 static int land_in_part(struct rt_block *b, u32 part)
 {
 	const u32 depth = depth_of(b);
 
 	for (u32 d = depth - (depth > 2 && unwinds(b) ? 2 : 0); d--; ) {
-		u32 node = node_of(b, d);
+		u32 node = index_of(FRAMES(b)[d].node);
 		const u32 lowest = NODE(b, index_of(FRAMES(b)[d].first))->depth;
 
 		for (; node && NODE(b, node)->depth >= lowest; node = NODE(b, node)->parent) {
@@ -411,10 +405,10 @@ static void jump(struct rt_block *b, u64 pc, u32 function, int beside)
 		beside = 1;
 	if (flags_of(function) & RT_TREE_RESOLVES) {
 		beside = 1;
-		b->tree_node = f->first;
+		f->node = f->first;
 	}
 	node = child(b, beside ? NODE(b, here(b))->parent : here(b), pc, function);
-	if (beside && b->tree_node == f->first)
+	if (beside && f->node == f->first)
 		f->first = offset_of(node);
 	enter(b, node);
 }
@@ -466,7 +460,7 @@ static void move(struct rt_block *b, u64 pc, struct whose to, u32 end)
 
 	if (end == RT_ENDS_RETURN && b->tree_signals &&
 	    SIGNALS(b)[b->tree_signals - 1].depth == depth_of(b) - 1) {
-		b->tree_node = FRAMES(b)[depth_of(b) - 1].first;
+		FRAMES(b)[depth_of(b) - 1].node = FRAMES(b)[depth_of(b) - 1].first;
 		jump(b, pc, to.function, 1);
 		return;
 	}
@@ -515,15 +509,14 @@ static u32 has_seen(const struct rt_block *b)
 static void arrive_first(struct rt_block *b, u64 pc, struct whose to)
 {
 	const u32 end = b->tree_end;
-	const u64 node = b->tree_node, frame = b->tree_frame, next = b->tree_next;
+	const u64 frame = b->tree_state >> 32, next = b->tree_next;
 
 	arrive(b, pc, to);
 	b->tree_undo_pc = 0;
-	if ((end != RT_ENDS_CALL && end != RT_ENDS_SIGNAL) || b->tree_frame <= frame)
+	if ((end != RT_ENDS_CALL && end != RT_ENDS_SIGNAL) || b->tree_state >> 32 <= frame)
 		return;
 	b->tree_undo_pc = pc;
-	b->tree_undo_to = b->tree_node;
-	b->tree_undo_node = node;
+	b->tree_undo_to = offset_of(here(b));
 	b->tree_undo_frame = frame;
 	b->tree_undo_end = end;
 	b->tree_undo_next = next;
@@ -532,8 +525,8 @@ static void arrive_first(struct rt_block *b, u64 pc, struct whose to)
 
 static void add_count(struct rt_block *b)
 {
-	NODE(b, here(b))->self += b->tree_count;
-	b->tree_count = 0;
+	NODE(b, here(b))->self += (u32)b->tree_state;
+	b->tree_state &= ~(u64)0 << 32;
 }
 
 void rt_tree_settle(struct rt_block *b, u64 pc)
@@ -703,12 +696,14 @@ void rt_tree_event(struct rt_block *b)
 
 int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 {
-	const u64 end = (word)b + RT_TREE_FRAMES + RT_TREE_FRAMES_MAX * 16ull, was = b->tree_frame;
+	const u64 end = (word)b + RT_TREE_FRAMES + RT_TREE_FRAMES_MAX * 16ull;
 
 	if (!b->tree || addr < end || addr >= end + 4096)
 		return 0;
+	b->tree_state = UC_GPR(uc, RAX) << 32;
 	drop_half(b);
-	UC_GPR(uc, CURSOR_REG) -= was - b->tree_frame;
+	UC_GPR(uc, RAX) = b->tree_state >> 32;
+	b->tree_state = 0;
 	return 1;
 }
 
@@ -716,12 +711,11 @@ int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 /* A signal comes before the first instruction at @pc: control has not arrived there. */
 static void undo(struct rt_block *b, u64 pc)
 {
-	if (b->tree_undo_pc != pc || b->tree_undo_to != b->tree_node ||
+	if (b->tree_undo_pc != pc || b->tree_undo_to != offset_of(here(b)) ||
 	    b->tree_undo_calls != has_seen(b))
 		return;
 	NODE(b, here(b))->calls--;
-	b->tree_node = b->tree_undo_node;
-	b->tree_frame = b->tree_undo_frame;
+	b->tree_state = b->tree_undo_frame << 32 | (u32)b->tree_state;
 	b->tree_end = b->tree_undo_end;
 	b->tree_next = b->tree_undo_next;
 	b->tree_undo_pc = 0;
@@ -766,7 +760,6 @@ static void signal_goes(struct rt_block *b, u64 pc)
 	b->tree_end = ret_of(FRAMES(b) + was.depth) == pc ? was.end : RT_ENDS_JUMP;
 	b->tree_next = was.next;
 	set_depth(b, was.depth);
-	go_to(b, index_of(FRAMES(b)[was.depth - 1].node));
 	while (b->tree_landings && LANDINGS(b)[b->tree_landings - 1].depth >= was.depth)
 		b->tree_landings--;
 }

@@ -175,6 +175,8 @@ static inline bool grows_tree(const struct emit *e)
 {
 	return e->in->kind == XL_TREE;
 }
+/* In the cold part: what emit_budget_check() leaves to, whose rel32 is at @from. */
+void emit_tree_add(struct emit *e, uint32_t from);
 /* In the cold part, before who uses them. */
 void emit_tree_routines(struct emit *e, bool calls, bool jumps);
 void emit_tree_call(struct emit *e, uint64_t pc);

@@ -164,6 +164,7 @@ void emit_ret(struct emit *e, const struct insn *i)
 
 	if (grows_tree(e)) {
 		emit_save_rcx(e, n);
+		emit_save_rdx(e, n);
 		miss = emit_tree_return(e, i);
 		if (!miss)
 			return;

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* emit_tree.c - XL_TREE: where control comes to another function, the thread's context changes
  *
- * The cursor register counts instructions. At a call, a return, an indirect jump out of a function
- * and a direct one to another function they are added to the context's (struct rt_tree_node), and
- * the context becomes another one. What is met often is done here: a call, or a jump, whose block
+ * The cursor register counts instructions in its lower half; the upper one is where the next frame
+ * goes (RT_TREE_STATE). The frame below that says in which context control is: what is in memory is
+ * read long after it has been written, but for the context that a call leads to. At a call, a
+ * return, an indirect jump out of a function and a direct one to another function the instructions
+ * are added to the context's (struct rt_tree_node), and the context becomes another one. In
+ * between, loops see to it that the lower half does not overflow (choose_checks()). What is met
+ * often is done here: a call, or a jump, whose block
  * the context remembers; an indirect one that the thread's table has; a return to who has called.
  * All else leaves by RT_DO_TREE, with RT_EXIT_PC where the transfer leads to, and all of it is done
  * (runtime/contexts.c). Where flags may mean something everything leaves.
@@ -13,7 +17,10 @@
 
 #define SELF	0			/* struct rt_tree_node */
 #define CALLS	8
-#define FRAME	16			/* bytes of struct rt_frame_of_call: ret, first, node */
+#define FRAME	16			/* bytes of struct rt_frame_of_call */
+#define RET	0
+#define FIRST	8
+#define NODE	12
 
 /* op gs:[base + disp] */
 static void at_base(struct emit *e, bool wide, uint8_t op, unsigned reg, unsigned base,
@@ -60,16 +67,41 @@ static void bind(const struct emit *e, uint8_t *from)
 	memcpy(from - 4, &rel, 4);
 }
 
-static void no_count(struct emit *e)
+/* @frame, one of the first eight: where the next frame goes. */
+static void load_frame(struct emit *e, unsigned frame)
 {
-	asm_bytes(e, "\x45\x31\xdb", 3);			/* xor r11d, r11d */
+	asm_bytes(e, "\x4c\x89", 2);				/* mov frame, r11 */
+	asm_byte(e, (uint8_t)(0xd8 | frame));
+	asm_bytes(e, "\x48\xc1", 2);				/* shr frame, 32 */
+	asm_byte(e, (uint8_t)(0xe8 | frame));
+	asm_byte(e, 32);
 }
 
-/* What has been counted is the context's, whose offset is in @reg from here on. */
-static void add_to_context(struct emit *e, unsigned reg)
+/* What has been counted is the context's, whose offset is in @node from here on; r11 is free. */
+static void add_to_context(struct emit *e, unsigned node, unsigned frame)
 {
-	asm_slot_load(e, reg, RT_TREE_NODE);
-	at_base(e, true, 0x01, R11, reg, SELF);
+	load32(e, node, frame, NODE - FRAME);
+	asm_bytes(e, "\x45\x89\xdb", 3);			/* mov r11d, r11d */
+	at_base(e, true, 0x01, R11, node, SELF);
+}
+
+/* r11 again, where nothing is counted. */
+static void give_state_back(struct emit *e, unsigned frame)
+{
+	asm_bytes(e, "\x48\xc1", 2);				/* shl frame, 32 */
+	asm_byte(e, (uint8_t)(0xe0 | frame));
+	asm_byte(e, 32);
+	asm_bytes(e, "\x49\x89", 2);				/* mov r11, frame */
+	asm_byte(e, (uint8_t)(0xc3 | frame << 3));
+}
+
+/* ... and @frame + @more is where the next one goes. */
+static void move_frame(struct emit *e, unsigned frame, int8_t more)
+{
+	asm_bytes(e, "\x4c\x8d", 2);				/* lea r11, [frame + more] */
+	asm_byte(e, (uint8_t)(0x58 | frame));
+	asm_byte(e, (uint8_t)more);
+	asm_bytes(e, "\x49\xc1\xe3\x20", 4);			/* shl r11, 32 */
 }
 
 static void put_key(struct emit *e)
@@ -100,22 +132,10 @@ static void put_event(struct emit *e, uint32_t event)
 	put_key(e);
 }
 
-/* All registers are the program's; it goes on behind this. @routine: what tries first, where flags
- * are free and nothing is counted; 0: none. */
-static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
+/* All registers are the program's; it goes on behind this. */
+static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
 {
 	put_event(e, event | RT_TREE_HAS_CONT);
-	if (routine) {
-		asm_lea_pc(e, R11, pc);
-		asm_slot_store(e, R11, RT_EXIT_PC);
-		asm_bytes(e, "\x4c\x8d\x1d", 3);		/* lea r11, [rip + cont] */
-		asm_u32(e, 9 + 3 + 5);
-		asm_slot_store(e, R11, RT_CONT);
-		no_count(e);
-		asm_byte(e, 0xe9);
-		asm_u32(e, routine - (here(e) + 4));
-		return;
-	}
 	asm_exit_pc(e, pc);
 	asm_slot_store(e, RAX, RT_S_TMP);
 	asm_bytes(e, "\x48\x8d\x05", 3);			/* lea rax, [rip + cont] */
@@ -123,6 +143,26 @@ static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uin
 	asm_slot_store(e, RAX, RT_CONT);
 	asm_slot_load(e, RAX, RT_S_TMP);
 	asm_slot_jump(e, RT_DO_TREE);
+}
+
+static void give_registers_back(struct emit *e)
+{
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_S_TMP);
+}
+
+/* The same where rax is the frame, rcx the context, both are in their slots and flags are free:
+ * @routine tries first. */
+static void look_further(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
+{
+	put_event(e, event | RT_TREE_HAS_CONT);
+	asm_lea_pc(e, R11, pc);
+	asm_slot_store(e, R11, RT_EXIT_PC);
+	asm_bytes(e, "\x4c\x8d\x1d", 3);			/* lea r11, [rip + cont] */
+	asm_u32(e, 9 + 5);
+	asm_slot_store(e, R11, RT_CONT);
+	asm_byte(e, 0xe9);
+	asm_u32(e, routine - (here(e) + 4));
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -172,26 +212,19 @@ static bool is_stub(const struct emit *e)
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
-/* The caller's context @node waits in its frame, and r11 is the next one's place. */
-static void push_frame(struct emit *e, unsigned node)
-{
-	asm_slot_load(e, R11, RT_TREE_FRAME);
-	store32(e, node, R11, 12 - FRAME);
-}
-
-/* ... which is @child's, from where [rsp] says; the register changes. */
+/* rax is where the next frame goes: it is of @child, from where [rsp] says; that register changes.
+ * The first store faults if there is no room (rt_tree_deep()). */
 static void push_child(struct emit *e, unsigned child)
 {
-	store32(e, child, R11, 8);
-	asm_slot_store(e, child, RT_TREE_NODE);
+	store32(e, child, RAX, FIRST);
+	store32(e, child, RAX, NODE);
 	at_base(e, true, 0xff, 0, child, CALLS);		/* inc */
 	asm_byte(e, 0x48);					/* mov child, [rsp] */
 	asm_byte(e, 0x8b);
 	asm_byte(e, (uint8_t)(0x04 | child << 3));
 	asm_byte(e, 0x24);
-	at_base(e, true, 0x89, child, R11, 0);
-	asm_bytes(e, "\x4d\x8d\x5b\x10", 4);			/* lea r11, [r11 + 16] */
-	asm_slot_store(e, R11, RT_TREE_FRAME);
+	at_base(e, true, 0x89, child, RAX, RET);
+	move_frame(e, RAX, FRAME);
 }
 
 /* Of a direct call to @pc, whose return address is on the stack. */
@@ -201,29 +234,54 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	uint8_t *miss, *done;
 
 	if (!e->in->abi_flags) {
-		leave_and_come_back(e, RT_ENDS_CALL, pc, 0);
+		leave_and_come_back(e, RT_ENDS_CALL, pc);
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
-	add_to_context(e, RAX);
-	at_base(e, false, 0x81, 7, RAX, slot_at(slot));		/* cmp dword, key */
+	asm_slot_store(e, RCX, RT_S_RCX);
+	load_frame(e, RAX);
+	add_to_context(e, RCX, RAX);
+	at_base(e, false, 0x81, 7, RCX, slot_at(slot));		/* cmp dword, key */
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	push_frame(e, RAX);
-	load32(e, RAX, RAX, slot_at(slot) + 4);
-	push_child(e, RAX);
-	no_count(e);
-	asm_slot_load(e, RAX, RT_S_TMP);
+	load32(e, RCX, RCX, slot_at(slot) + 4);
+	push_child(e, RCX);
+	give_registers_back(e);
 	done = jump_over(e);
 	bind(e, miss);
-	no_count(e);
-	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, pc, e->tree_call);
+	look_further(e, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, pc, e->tree_call);
 	bind(e, done);
 }
 
+/* ---- loops ----------------------------------------------------------------------------------- */
+void emit_tree_add(struct emit *e, uint32_t from)
+{
+	const uint32_t rel = here(e) - (from + 4);
+
+	memcpy(e->base + from, &rel, 4);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_slot_store(e, RDX, RT_S_RDX);
+	load_frame(e, RDX);
+	add_to_context(e, RCX, RDX);
+	give_state_back(e, RDX);
+	asm_slot_load(e, RDX, RT_S_RDX);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_byte(e, 0xe9);
+	asm_u32(e, from + 4 - (here(e) + 4));
+}
+
+/* The context in @child is where a jump leads to; rax is where the next frame goes. */
+static void enter_child(struct emit *e, unsigned child, bool is_first)
+{
+	at_base(e, true, 0xff, 0, child, CALLS);
+	store32(e, child, RAX, NODE - FRAME);
+	if (is_first)
+		store32(e, child, RAX, FIRST - FRAME);
+}
+
 /* ---- what a slot does not remember ------------------------------------------------------------
- * One routine of the unit for calls, one for jumps. RT_CONT says where to go on; flags change. */
+ * One routine of the unit for calls, one for jumps. rax is the frame, rcx the context, and RT_CONT
+ * says where to go on; flags change. */
 static uint8_t *compare_site(struct emit *e, unsigned reg, int32_t field)
 {
 	at_base(e, false, 0x39, reg, R11, RT_TREE_SITES + field);
@@ -234,40 +292,30 @@ static void emit_routine(struct emit *e, bool call)
 {
 	uint8_t *miss[3];
 
-	asm_slot_store(e, RAX, RT_S_TMP);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	asm_slot_load(e, RAX, RT_TREE_NODE);
-	if (!call)
-		at_base(e, true, 0x01, R11, RAX, SELF);	/* none, if that has been done */
-	asm_slot_load(e, RCX, RT_EXIT_ID);
-	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
-	asm_bytes(e, "\x41\xc1\xe3\x04", 4);		/* shl r11d, 4 */
-	asm_bytes(e, "\x41\x31\xc3", 3);			/* xor r11d, eax */
+	asm_slot_load(e, R11, RT_EXIT_ID);
+	asm_bytes(e, "\x41\xc1\xe3\x04", 4);			/* shl r11d, 4 */
+	asm_bytes(e, "\x41\x31\xcb", 3);			/* xor r11d, ecx */
 	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
 	asm_u32(e, RT_TREE_SITES_MASK);
-	miss[0] = compare_site(e, RAX, 0);
+	miss[0] = compare_site(e, RCX, 0);
+	asm_slot_load(e, RCX, RT_EXIT_ID);
 	miss[1] = compare_site(e, RCX, 4);
 	if (call) {
 		load32(e, RCX, R11, RT_TREE_SITES + 8);
-		push_frame(e, RAX);
 		push_child(e, RCX);
 	} else {
-		asm_slot_load(e, RCX, RT_TREE_FRAME);
-		load32(e, RCX, RCX, 8 - FRAME);
+		load32(e, RCX, RAX, FIRST - FRAME);
 		miss[2] = compare_site(e, RCX, 12);
 		load32(e, RCX, R11, RT_TREE_SITES + 8);
-		asm_slot_store(e, RCX, RT_TREE_NODE);
-		at_base(e, true, 0xff, 0, RCX, CALLS);
+		enter_child(e, RCX, false);
+		give_state_back(e, RAX);
 	}
-	no_count(e);
-	asm_slot_load(e, RCX, RT_S_RCX);
-	asm_slot_load(e, RAX, RT_S_TMP);
+	give_registers_back(e);
 	asm_slot_jump(e, RT_CONT);
 	for (unsigned k = 0; k < (call ? 2 : 3); k++)
 		bind(e, miss[k]);
-	no_count(e);
-	asm_slot_load(e, RCX, RT_S_RCX);
-	asm_slot_load(e, RAX, RT_S_TMP);
+	give_state_back(e, RAX);
+	give_registers_back(e);
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
@@ -285,17 +333,6 @@ void emit_tree_routines(struct emit *e, bool calls, bool jumps)
 }
 
 /* ---- jumps ----------------------------------------------------------------------------------- */
-/* The context in @child is where a jump leads to. */
-static void enter_child(struct emit *e, unsigned child, bool stub)
-{
-	asm_slot_store(e, child, RT_TREE_NODE);
-	at_base(e, true, 0xff, 0, child, CALLS);
-	if (!stub)
-		return;
-	asm_slot_load(e, R11, RT_TREE_FRAME);
-	store32(e, child, R11, 8 - FRAME);
-}
-
 static void keep_flags(struct emit *e)
 {
 	asm_bytes(e, "\x9f\x0f\x90\xc0", 4);			/* lahf; seto al */
@@ -308,58 +345,73 @@ static void give_flags_back(struct emit *e)
 	asm_bytes(e, "\x04\x7f\x9e", 3);			/* add al, 127; sahf */
 }
 
+/* Where a jump's context @rcx is not its frame's first: the result is a jump to where it is not
+ * remembered. */
+static uint8_t *jump_from_other(struct emit *e, uint32_t slot)
+{
+	uint8_t *miss, *back, *entered;
+
+	at_base(e, false, 0x81, 7, RCX, slot_at(slot));
+	put_key(e);
+	miss = jump_if_not_equal(e);
+	load32(e, RCX, RCX, slot_at(slot) + 4);
+	asm_bytes(e, "\xf6\xc1\x01", 3);			/* test cl, RT_TREE_GOES_BACK */
+	back = jump_if_not_equal(e);
+	enter_child(e, RCX, false);
+	entered = jump_over(e);
+	bind(e, back);
+	asm_bytes(e, "\xff\xc9", 2);				/* dec ecx */
+	store32(e, RCX, RAX, NODE - FRAME);
+	bind(e, entered);
+	return miss;
+}
+
 /* A direct jump from the current block to @t, or falling there. */
 void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 {
 	const bool free = !(live_at(e, t) & LV_FLAGS) ||
 		(e->in->abi_flags && is_entry(e->s, t->pc));
 	const uint32_t slot = next_slot(e), second = next_slot(e);
-	uint8_t *miss, *other, *also, *done, *back, *entered, *gone;
+	const uint32_t event = RT_ENDS_ON | RT_TREE_MEMO | slot << 16 | second << 24;
+	uint8_t *miss, *other, *also, *done, *entered;
 
 	if (!memo) {
-		leave_and_come_back(e, RT_ENDS_ON, t->pc, 0);
+		leave_and_come_back(e, RT_ENDS_ON, t->pc);
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
 	if (!free)
 		keep_flags(e);
-	add_to_context(e, RAX);
-	asm_slot_load(e, R11, RT_TREE_FRAME);
-	at_base(e, false, 0x39, RAX, R11, 8 - FRAME);		/* cmp first, node */
+	asm_slot_store(e, RCX, RT_S_RCX);
+	load_frame(e, RAX);
+	add_to_context(e, RCX, RAX);
+	at_base(e, false, 0x39, RCX, RAX, FIRST - FRAME);	/* cmp first, node */
 	other = jump_if_not_equal(e);
-	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
+	at_base(e, false, 0x81, 7, RCX, slot_at(slot));
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	load32(e, RAX, RAX, slot_at(slot) + 4);
-	enter_child(e, RAX, is_stub(e));
+	load32(e, RCX, RCX, slot_at(slot) + 4);
+	enter_child(e, RCX, is_stub(e));
 	entered = jump_over(e);
 	bind(e, other);
-	at_base(e, false, 0x81, 7, RAX, slot_at(second));
-	put_key(e);
-	also = jump_if_not_equal(e);
-	load32(e, RAX, RAX, slot_at(second) + 4);
-	asm_bytes(e, "\xa8\x01", 2);				/* test al, RT_TREE_GOES_BACK */
-	back = jump_if_not_equal(e);
-	enter_child(e, RAX, false);
-	gone = jump_over(e);
-	bind(e, back);
-	asm_bytes(e, "\xff\xc8", 2);				/* dec eax */
-	asm_slot_store(e, RAX, RT_TREE_NODE);
-	bind(e, gone);
+	also = jump_from_other(e, second);
 	bind(e, entered);
-	no_count(e);
+	give_state_back(e, RAX);
 	if (!free)
 		give_flags_back(e);
-	asm_slot_load(e, RAX, RT_S_TMP);
+	give_registers_back(e);
 	done = jump_over(e);
 	bind(e, miss);
 	bind(e, also);
-	no_count(e);
-	if (!free)
-		give_flags_back(e);
-	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO | slot << 16 | second << 24, t->pc,
-			    free ? e->tree_jump : 0);
+	if (free && e->tree_jump) {
+		look_further(e, event, t->pc, e->tree_jump);
+	} else {
+		give_state_back(e, RAX);
+		if (!free)
+			give_flags_back(e);
+		give_registers_back(e);
+		leave_and_come_back(e, event, t->pc);
+	}
 	bind(e, done);
 }
 
@@ -395,27 +447,26 @@ static void leave_by_return(struct emit *e, const struct insn *ret)
 	asm_map(e, e->b->n, 0);
 }
 
-/* rcx is in its slot. Where it comes out the context is the caller's. */
+/* rcx and rdx are in their slots. Where it comes out the context is the caller's, and rdx is the
+ * program's. */
 uint8_t *emit_tree_return(struct emit *e, const struct insn *ret)
 {
 	uint8_t *miss;
 
 	if (!e->in->abi_flags) {
+		asm_slot_load(e, RDX, RT_S_RDX);
 		leave_by_return(e, ret);
 		return NULL;
 	}
-	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
-	asm_map(e, e->b->n - 1, XL_RCX_SAVED);		/* it may fault where it goes */
-	add_to_context(e, RCX);
-	asm_bytes(e, "\x4c\x8b\x1c\x24", 4);			/* mov r11, [rsp] */
-	asm_slot_load(e, RCX, RT_TREE_FRAME);
-	at_base(e, true, 0x39, R11, RCX, -FRAME);		/* cmp ret, r11 */
+	asm_bytes(e, "\x48\x8b\x14\x24", 4);			/* mov rdx, [rsp] */
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED | XL_RDX_SAVED);	/* it may fault where it goes */
+	load_frame(e, RCX);
+	at_base(e, true, 0x39, RDX, RCX, RET - FRAME);		/* cmp ret, rdx */
 	miss = jump_if_not_equal(e);
-	asm_bytes(e, "\x48\x8d\x49\xf0", 4);			/* lea rcx, [rcx - 16] */
-	asm_slot_store(e, RCX, RT_TREE_FRAME);
-	load32(e, RCX, RCX, 12 - FRAME);
-	asm_slot_store(e, RCX, RT_TREE_NODE);
-	no_count(e);
+	add_to_context(e, RDX, RCX);
+	move_frame(e, RCX, -FRAME);
+	asm_slot_load(e, RDX, RT_S_RDX);
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED);
 	return miss;
 }
 
@@ -426,7 +477,7 @@ void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss)
 		return;
 	asm_map(e, e->b->n, 0);
 	bind(e, miss);
-	no_count(e);
+	asm_slot_load(e, RDX, RT_S_RDX);
 	leave_by_return(e, ret);
 }
 
@@ -455,17 +506,18 @@ static void look_up(struct emit *e, uint8_t *miss[2])
 	load32(e, RCX, R11, RT_TREE_TARGETS + 12);
 }
 
-/* What look_up() found is entered; where it did not, at @miss, the runtime does it. The result is a
- * jump over that, to be bound. */
+/* What look_up() found is entered; where it did not, at @miss, the runtime does it. rax is where the
+ * next frame goes. The result is a jump over that, to be bound. */
 static uint8_t *leave_if_missed(struct emit *e, uint8_t *miss[2], uint32_t event)
 {
 	uint8_t *found;
 
-	no_count(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	found = jump_over(e);
 	bind(e, miss[0]);
 	bind(e, miss[1]);
-	no_count(e);
+	give_state_back(e, RAX);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	leave_by_target(e, event);
 	return found;
 }
@@ -481,9 +533,10 @@ void emit_tree_call_target(struct emit *e)
 		asm_slot_load(e, RCX, RT_EXIT_PC);
 		return;
 	}
-	add_to_context(e, RDX);
+	asm_slot_store(e, RAX, RT_S_TMP);
+	load_frame(e, RAX);
+	add_to_context(e, RDX, RAX);
 	look_up(e, miss);
-	push_frame(e, RDX);
 	push_child(e, RCX);
 	bind(e, leave_if_missed(e, miss, RT_ENDS_CALL | RT_TREE_MEMO));
 	asm_slot_load(e, RCX, RT_EXIT_PC);
@@ -520,9 +573,10 @@ void emit_tree_jump_target(struct emit *e, bool free)
 		asm_slot_load(e, RAX, RT_S_TMP);
 		leave_by_target(e, RT_ENDS_JUMP);
 	} else {
-		add_to_context(e, RDX);
-		asm_slot_load(e, R11, RT_TREE_FRAME);
-		at_base(e, false, 0x39, RDX, R11, 8 - FRAME);
+		asm_slot_store(e, RAX, RT_S_TMP);
+		load_frame(e, RAX);
+		add_to_context(e, RDX, RAX);
+		at_base(e, false, 0x39, RDX, RAX, FIRST - FRAME);
 		asm_bytes(e, "\x41\x0f\x95\xc3", 4);		/* setne r11b */
 		asm_bytes(e, "\x45\x0f\xb6\xdb", 4);		/* movzx r11d, r11b */
 		asm_bytes(e, "\x44\x09\xda", 3);		/* or edx, r11d */
@@ -531,10 +585,10 @@ void emit_tree_jump_target(struct emit *e, bool free)
 		if (g.stub) {
 			asm_bytes(e, "\xf6\xc2\x01", 3);	/* test dl, 1 */
 			first = jump_if_not_equal(e);
-			asm_slot_load(e, R11, RT_TREE_FRAME);
-			store32(e, RCX, R11, 8 - FRAME);
+			store32(e, RCX, RAX, FIRST - FRAME);
 			bind(e, first);
 		}
+		give_state_back(e, RAX);
 		also = leave_if_missed(e, miss, RT_ENDS_JUMP | RT_TREE_MEMO);
 	}
 	if (also)
