@@ -700,9 +700,9 @@ int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 
 	if (!b->tree || addr < end || addr >= end + 4096)
 		return 0;
-	b->tree_state = UC_GPR(uc, RAX) << 32;
+	b->tree_state = UC_GPR(uc, CURSOR_REG) << 32;
 	drop_half(b);
-	UC_GPR(uc, RAX) = b->tree_state >> 32;
+	UC_GPR(uc, CURSOR_REG) = b->tree_state >> 32;
 	b->tree_state = 0;
 	return 1;
 }

@@ -164,12 +164,10 @@ void emit_ret(struct emit *e, const struct insn *i)
 
 	if (grows_tree(e)) {
 		emit_save_rcx(e, n);
-		emit_save_rdx(e, n);
 		miss = emit_tree_return(e, i);
 		if (!miss)
 			return;
-		asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov ecx, [rsp] */
-		load_distance(e, true);
+		load_distance(e, false);
 		asm_bytes(e, "\x48\x01\x0c\x24", 4);		/* add [rsp], rcx */
 	} else if (e->in->abi_flags) {
 		add_distance(e, n);

@@ -32,8 +32,13 @@ static void at_base(struct emit *e, bool wide, uint8_t op, unsigned reg, unsigne
 	if (rex != 0x40)
 		asm_byte(e, rex);
 	asm_byte(e, op);
-	asm_byte(e, (uint8_t)(0x80 | (reg & 7) << 3 | (base & 7)));
-	asm_u32(e, (uint32_t)disp);
+	if (fits8(disp)) {
+		asm_byte(e, (uint8_t)(0x40 | (reg & 7) << 3 | (base & 7)));
+		asm_byte(e, (uint8_t)disp);
+	} else {
+		asm_byte(e, (uint8_t)(0x80 | (reg & 7) << 3 | (base & 7)));
+		asm_u32(e, (uint32_t)disp);
+	}
 }
 
 static void load32(struct emit *e, unsigned reg, unsigned base, int32_t disp)
@@ -67,40 +72,29 @@ static void bind(const struct emit *e, uint8_t *from)
 	memcpy(from - 4, &rel, 4);
 }
 
-/* @frame, one of the first eight: where the next frame goes. */
-static void load_frame(struct emit *e, unsigned frame)
+/* What has been counted is the context's, whose offset is in @node, one of the first eight, from
+ * here on; and r11 is where the next frame goes. */
+static void add_to_context(struct emit *e, unsigned node)
 {
-	asm_bytes(e, "\x4c\x89", 2);				/* mov frame, r11 */
-	asm_byte(e, (uint8_t)(0xd8 | frame));
-	asm_bytes(e, "\x48\xc1", 2);				/* shr frame, 32 */
-	asm_byte(e, (uint8_t)(0xe8 | frame));
+	asm_bytes(e, "\x4c\x89", 2);				/* mov node, r11 */
+	asm_byte(e, (uint8_t)(0xd8 | node));
+	asm_bytes(e, "\x48\xc1", 2);				/* shr node, 32 */
+	asm_byte(e, (uint8_t)(0xe8 | node));
 	asm_byte(e, 32);
+	load32(e, node, node, NODE - FRAME);
+	at_base(e, false, 0x01, R11, node, SELF);
+	at_base(e, false, 0x83, 2, node, SELF + 4);		/* adc dword, 0 */
+	asm_byte(e, 0);
+	asm_bytes(e, "\x49\xc1\xeb\x20", 4);			/* shr r11, 32 */
 }
 
-/* What has been counted is the context's, whose offset is in @node from here on; r11 is free. */
-static void add_to_context(struct emit *e, unsigned node, unsigned frame)
+/* Nothing is counted, and the next frame goes to r11 + @more. */
+static void give_state_back(struct emit *e, int8_t more)
 {
-	load32(e, node, frame, NODE - FRAME);
-	asm_bytes(e, "\x45\x89\xdb", 3);			/* mov r11d, r11d */
-	at_base(e, true, 0x01, R11, node, SELF);
-}
-
-/* r11 again, where nothing is counted. */
-static void give_state_back(struct emit *e, unsigned frame)
-{
-	asm_bytes(e, "\x48\xc1", 2);				/* shl frame, 32 */
-	asm_byte(e, (uint8_t)(0xe0 | frame));
-	asm_byte(e, 32);
-	asm_bytes(e, "\x49\x89", 2);				/* mov r11, frame */
-	asm_byte(e, (uint8_t)(0xc3 | frame << 3));
-}
-
-/* ... and @frame + @more is where the next one goes. */
-static void move_frame(struct emit *e, unsigned frame, int8_t more)
-{
-	asm_bytes(e, "\x4c\x8d", 2);				/* lea r11, [frame + more] */
-	asm_byte(e, (uint8_t)(0x58 | frame));
-	asm_byte(e, (uint8_t)more);
+	if (more) {
+		asm_bytes(e, "\x4d\x8d\x5b", 3);		/* lea r11, [r11 + more] */
+		asm_byte(e, (uint8_t)more);
+	}
 	asm_bytes(e, "\x49\xc1\xe3\x20", 4);			/* shl r11, 32 */
 }
 
@@ -145,22 +139,17 @@ static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
-static void give_registers_back(struct emit *e)
-{
-	asm_slot_load(e, RCX, RT_S_RCX);
-	asm_slot_load(e, RAX, RT_S_TMP);
-}
-
-/* The same where rax is the frame, rcx the context, both are in their slots and flags are free:
+/* The same where r11 is the frame, rax the context, the program's is in its slot and flags are free:
  * @routine tries first. */
 static void look_further(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
 {
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_lea_pc(e, RCX, pc);
+	asm_slot_store(e, RCX, RT_EXIT_PC);
+	asm_bytes(e, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + cont] */
+	asm_u32(e, 9 + 12 + 12 + 5);
+	asm_slot_store(e, RCX, RT_CONT);
 	put_event(e, event | RT_TREE_HAS_CONT);
-	asm_lea_pc(e, R11, pc);
-	asm_slot_store(e, R11, RT_EXIT_PC);
-	asm_bytes(e, "\x4c\x8d\x1d", 3);			/* lea r11, [rip + cont] */
-	asm_u32(e, 9 + 5);
-	asm_slot_store(e, R11, RT_CONT);
 	asm_byte(e, 0xe9);
 	asm_u32(e, routine - (here(e) + 4));
 }
@@ -212,19 +201,19 @@ static bool is_stub(const struct emit *e)
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
-/* rax is where the next frame goes: it is of @child, from where [rsp] says; that register changes.
+/* r11 is where the next frame goes: it is of @child, from where [rsp] says; that register changes.
  * The first store faults if there is no room (rt_tree_deep()). */
 static void push_child(struct emit *e, unsigned child)
 {
-	store32(e, child, RAX, FIRST);
-	store32(e, child, RAX, NODE);
+	store32(e, child, R11, FIRST);
+	store32(e, child, R11, NODE);
 	at_base(e, true, 0xff, 0, child, CALLS);		/* inc */
 	asm_byte(e, 0x48);					/* mov child, [rsp] */
 	asm_byte(e, 0x8b);
 	asm_byte(e, (uint8_t)(0x04 | child << 3));
 	asm_byte(e, 0x24);
-	at_base(e, true, 0x89, child, RAX, RET);
-	move_frame(e, RAX, FRAME);
+	at_base(e, true, 0x89, child, R11, RET);
+	give_state_back(e, FRAME);
 }
 
 /* Of a direct call to @pc, whose return address is on the stack. */
@@ -238,15 +227,13 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	load_frame(e, RAX);
-	add_to_context(e, RCX, RAX);
-	at_base(e, false, 0x81, 7, RCX, slot_at(slot));		/* cmp dword, key */
+	add_to_context(e, RAX);
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));		/* cmp dword, key */
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	load32(e, RCX, RCX, slot_at(slot) + 4);
-	push_child(e, RCX);
-	give_registers_back(e);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
+	push_child(e, RAX);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	done = jump_over(e);
 	bind(e, miss);
 	look_further(e, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, pc, e->tree_call);
@@ -260,31 +247,28 @@ void emit_tree_add(struct emit *e, uint32_t from)
 
 	memcpy(e->base + from, &rel, 4);
 	asm_slot_store(e, RCX, RT_S_RCX);
-	asm_slot_store(e, RDX, RT_S_RDX);
-	load_frame(e, RDX);
-	add_to_context(e, RCX, RDX);
-	give_state_back(e, RDX);
-	asm_slot_load(e, RDX, RT_S_RDX);
+	add_to_context(e, RCX);
+	give_state_back(e, 0);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_byte(e, 0xe9);
 	asm_u32(e, from + 4 - (here(e) + 4));
 }
 
-/* The context in @child is where a jump leads to; rax is where the next frame goes. */
+/* The context in @child is where a jump leads to; r11 is where the next frame goes. */
 static void enter_child(struct emit *e, unsigned child, bool is_first)
 {
 	at_base(e, true, 0xff, 0, child, CALLS);
-	store32(e, child, RAX, NODE - FRAME);
+	store32(e, child, R11, NODE - FRAME);
 	if (is_first)
-		store32(e, child, RAX, FIRST - FRAME);
+		store32(e, child, R11, FIRST - FRAME);
 }
 
 /* ---- what a slot does not remember ------------------------------------------------------------
- * One routine of the unit for calls, one for jumps. rax is the frame, rcx the context, and RT_CONT
- * says where to go on; flags change. */
+ * One routine of the unit for calls, one for jumps. r11 is the frame, rax the context, rcx and rax
+ * are in their slots, and RT_CONT says where to go on; flags change. */
 static uint8_t *compare_site(struct emit *e, unsigned reg, int32_t field)
 {
-	at_base(e, false, 0x39, reg, R11, RT_TREE_SITES + field);
+	at_base(e, false, 0x39, reg, RCX, RT_TREE_SITES + field);
 	return jump_if_not_equal(e);
 }
 
@@ -292,30 +276,30 @@ static void emit_routine(struct emit *e, bool call)
 {
 	uint8_t *miss[3];
 
-	asm_slot_load(e, R11, RT_EXIT_ID);
-	asm_bytes(e, "\x41\xc1\xe3\x04", 4);			/* shl r11d, 4 */
-	asm_bytes(e, "\x41\x31\xcb", 3);			/* xor r11d, ecx */
-	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
-	asm_u32(e, RT_TREE_SITES_MASK);
-	miss[0] = compare_site(e, RCX, 0);
 	asm_slot_load(e, RCX, RT_EXIT_ID);
-	miss[1] = compare_site(e, RCX, 4);
+	asm_bytes(e, "\xc1\xe1\x04\x31\xc1\x81\xe1", 7);	/* shl ecx, 4; xor ecx, eax; and */
+	asm_u32(e, RT_TREE_SITES_MASK);
+	miss[0] = compare_site(e, RAX, 0);
+	asm_slot_load(e, RAX, RT_EXIT_ID);
+	miss[1] = compare_site(e, RAX, 4);
 	if (call) {
-		load32(e, RCX, R11, RT_TREE_SITES + 8);
-		push_child(e, RCX);
+		load32(e, RAX, RCX, RT_TREE_SITES + 8);
+		push_child(e, RAX);
 	} else {
-		load32(e, RCX, RAX, FIRST - FRAME);
-		miss[2] = compare_site(e, RCX, 12);
-		load32(e, RCX, R11, RT_TREE_SITES + 8);
-		enter_child(e, RCX, false);
-		give_state_back(e, RAX);
+		load32(e, RAX, R11, FIRST - FRAME);
+		miss[2] = compare_site(e, RAX, 12);
+		load32(e, RAX, RCX, RT_TREE_SITES + 8);
+		enter_child(e, RAX, false);
+		give_state_back(e, 0);
 	}
-	give_registers_back(e);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	asm_slot_jump(e, RT_CONT);
 	for (unsigned k = 0; k < (call ? 2 : 3); k++)
 		bind(e, miss[k]);
-	give_state_back(e, RAX);
-	give_registers_back(e);
+	give_state_back(e, 0);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
@@ -345,23 +329,23 @@ static void give_flags_back(struct emit *e)
 	asm_bytes(e, "\x04\x7f\x9e", 3);			/* add al, 127; sahf */
 }
 
-/* Where a jump's context @rcx is not its frame's first: the result is a jump to where it is not
+/* Where a jump's context rax is not its frame's first: the result is a jump to where it is not
  * remembered. */
 static uint8_t *jump_from_other(struct emit *e, uint32_t slot)
 {
 	uint8_t *miss, *back, *entered;
 
-	at_base(e, false, 0x81, 7, RCX, slot_at(slot));
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	load32(e, RCX, RCX, slot_at(slot) + 4);
-	asm_bytes(e, "\xf6\xc1\x01", 3);			/* test cl, RT_TREE_GOES_BACK */
+	load32(e, RAX, RAX, slot_at(slot) + 4);
+	asm_bytes(e, "\xa8\x01", 2);				/* test al, RT_TREE_GOES_BACK */
 	back = jump_if_not_equal(e);
-	enter_child(e, RCX, false);
+	enter_child(e, RAX, false);
 	entered = jump_over(e);
 	bind(e, back);
-	asm_bytes(e, "\xff\xc9", 2);				/* dec ecx */
-	store32(e, RCX, RAX, NODE - FRAME);
+	asm_bytes(e, "\xff\xc8", 2);				/* dec eax */
+	store32(e, RAX, R11, NODE - FRAME);
 	bind(e, entered);
 	return miss;
 }
@@ -382,34 +366,32 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	asm_slot_store(e, RAX, RT_S_TMP);
 	if (!free)
 		keep_flags(e);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	load_frame(e, RAX);
-	add_to_context(e, RCX, RAX);
-	at_base(e, false, 0x39, RCX, RAX, FIRST - FRAME);	/* cmp first, node */
+	add_to_context(e, RAX);
+	at_base(e, false, 0x39, RAX, R11, FIRST - FRAME);	/* cmp first, node */
 	other = jump_if_not_equal(e);
-	at_base(e, false, 0x81, 7, RCX, slot_at(slot));
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	load32(e, RCX, RCX, slot_at(slot) + 4);
-	enter_child(e, RCX, is_stub(e));
+	load32(e, RAX, RAX, slot_at(slot) + 4);
+	enter_child(e, RAX, is_stub(e));
 	entered = jump_over(e);
 	bind(e, other);
 	also = jump_from_other(e, second);
 	bind(e, entered);
-	give_state_back(e, RAX);
+	give_state_back(e, 0);
 	if (!free)
 		give_flags_back(e);
-	give_registers_back(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	done = jump_over(e);
 	bind(e, miss);
 	bind(e, also);
 	if (free && e->tree_jump) {
 		look_further(e, event, t->pc, e->tree_jump);
 	} else {
-		give_state_back(e, RAX);
+		give_state_back(e, 0);
 		if (!free)
 			give_flags_back(e);
-		give_registers_back(e);
+		asm_slot_load(e, RAX, RT_S_TMP);
 		leave_and_come_back(e, event, t->pc);
 	}
 	bind(e, done);
@@ -447,26 +429,23 @@ static void leave_by_return(struct emit *e, const struct insn *ret)
 	asm_map(e, e->b->n, 0);
 }
 
-/* rcx and rdx are in their slots. Where it comes out the context is the caller's, and rdx is the
- * program's. */
+/* rcx is in its slot. Where it comes out the context is the caller's, and rcx is the return
+ * address. */
 uint8_t *emit_tree_return(struct emit *e, const struct insn *ret)
 {
 	uint8_t *miss;
 
 	if (!e->in->abi_flags) {
-		asm_slot_load(e, RDX, RT_S_RDX);
 		leave_by_return(e, ret);
 		return NULL;
 	}
-	asm_bytes(e, "\x48\x8b\x14\x24", 4);			/* mov rdx, [rsp] */
-	asm_map(e, e->b->n - 1, XL_RCX_SAVED | XL_RDX_SAVED);	/* it may fault where it goes */
-	load_frame(e, RCX);
-	at_base(e, true, 0x39, RDX, RCX, RET - FRAME);		/* cmp ret, rdx */
+	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED);		/* it may fault where it goes */
+	add_to_context(e, RCX);
+	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	at_base(e, true, 0x39, RCX, R11, RET - FRAME);		/* cmp ret, rcx */
 	miss = jump_if_not_equal(e);
-	add_to_context(e, RDX, RCX);
-	move_frame(e, RCX, -FRAME);
-	asm_slot_load(e, RDX, RT_S_RDX);
-	asm_map(e, e->b->n - 1, XL_RCX_SAVED);
+	give_state_back(e, -FRAME);
 	return miss;
 }
 
@@ -477,7 +456,7 @@ void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss)
 		return;
 	asm_map(e, e->b->n, 0);
 	bind(e, miss);
-	asm_slot_load(e, RDX, RT_S_RDX);
+	give_state_back(e, 0);
 	leave_by_return(e, ret);
 }
 
@@ -493,20 +472,19 @@ static void leave_by_target(struct emit *e, uint32_t event)
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
+/* rcx: a target, rdx: a context, | 1; the result is in rax, which is in its slot. */
 static void look_up(struct emit *e, uint8_t *miss[2])
 {
-	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
-	asm_bytes(e, "\x41\x31\xd3", 3);			/* xor r11d, edx */
-	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
+	asm_bytes(e, "\x89\xc8\x31\xd0\x25", 5);		/* mov eax, ecx; xor eax, edx; and */
 	asm_u32(e, RT_TREE_TARGETS_MASK);
-	at_base(e, true, 0x39, RCX, R11, RT_TREE_TARGETS);
+	at_base(e, true, 0x39, RCX, RAX, RT_TREE_TARGETS);
 	miss[0] = jump_if_not_equal(e);
-	at_base(e, false, 0x39, RDX, R11, RT_TREE_TARGETS + 8);
+	at_base(e, false, 0x39, RDX, RAX, RT_TREE_TARGETS + 8);
 	miss[1] = jump_if_not_equal(e);
-	load32(e, RCX, R11, RT_TREE_TARGETS + 12);
+	load32(e, RAX, RAX, RT_TREE_TARGETS + 12);
 }
 
-/* What look_up() found is entered; where it did not, at @miss, the runtime does it. rax is where the
+/* What look_up() found is entered; where it did not, at @miss, the runtime does it. r11 is where the
  * next frame goes. The result is a jump over that, to be bound. */
 static uint8_t *leave_if_missed(struct emit *e, uint8_t *miss[2], uint32_t event)
 {
@@ -516,7 +494,7 @@ static uint8_t *leave_if_missed(struct emit *e, uint8_t *miss[2], uint32_t event
 	found = jump_over(e);
 	bind(e, miss[0]);
 	bind(e, miss[1]);
-	give_state_back(e, RAX);
+	give_state_back(e, 0);
 	asm_slot_load(e, RAX, RT_S_TMP);
 	leave_by_target(e, event);
 	return found;
@@ -534,10 +512,9 @@ void emit_tree_call_target(struct emit *e)
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
-	load_frame(e, RAX);
-	add_to_context(e, RDX, RAX);
+	add_to_context(e, RDX);
 	look_up(e, miss);
-	push_child(e, RCX);
+	push_child(e, RAX);
 	bind(e, leave_if_missed(e, miss, RT_ENDS_CALL | RT_TREE_MEMO));
 	asm_slot_load(e, RCX, RT_EXIT_PC);
 }
@@ -574,21 +551,19 @@ void emit_tree_jump_target(struct emit *e, bool free)
 		leave_by_target(e, RT_ENDS_JUMP);
 	} else {
 		asm_slot_store(e, RAX, RT_S_TMP);
-		load_frame(e, RAX);
-		add_to_context(e, RDX, RAX);
-		at_base(e, false, 0x39, RDX, RAX, FIRST - FRAME);
-		asm_bytes(e, "\x41\x0f\x95\xc3", 4);		/* setne r11b */
-		asm_bytes(e, "\x45\x0f\xb6\xdb", 4);		/* movzx r11d, r11b */
-		asm_bytes(e, "\x44\x09\xda", 3);		/* or edx, r11d */
+		add_to_context(e, RDX);
+		at_base(e, false, 0x39, RDX, R11, FIRST - FRAME);
+		asm_bytes(e, "\x0f\x95\xc0\x0f\xb6\xc0", 6);	/* setne al; movzx eax, al */
+		asm_bytes(e, "\x09\xc2", 2);			/* or edx, eax */
 		look_up(e, miss);
-		enter_child(e, RCX, false);
+		enter_child(e, RAX, false);
 		if (g.stub) {
 			asm_bytes(e, "\xf6\xc2\x01", 3);	/* test dl, 1 */
 			first = jump_if_not_equal(e);
-			store32(e, RCX, RAX, FIRST - FRAME);
+			store32(e, RAX, R11, FIRST - FRAME);
 			bind(e, first);
 		}
-		give_state_back(e, RAX);
+		give_state_back(e, 0);
 		also = leave_if_missed(e, miss, RT_ENDS_JUMP | RT_TREE_MEMO);
 	}
 	if (also)
