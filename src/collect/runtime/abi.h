@@ -205,8 +205,9 @@
 #define RT_TREE_NODES_MAX	(1u << 22)
 #define RT_TREE_UNIT		64		/* what is allocated are multiples of that */
 #define RT_TREE_UNITS_MAX	((RT_TRACE - RT_TREE_NODES) / RT_TREE_UNIT)
-#define RT_TREE_SLOT		32		/* of a node: the first one */
-#define RT_TREE_SLOTS_OF(units)	((RT_TREE_UNIT * (units) - RT_TREE_SLOT) / 8)
+#define RT_TREE_VIA		28		/* of a node */
+#define RT_TREE_SLOT		32		/* ... the first one */
+#define RT_TREE_SLOTS_OF(units)	((RT_TREE_UNIT * (units) - RT_TREE_SLOT + 0u) / 8)
 #define RT_TREE_MOST_UNITS	32
 /* The last block of the data file has functions (RQ_FUNCTIONS): what is known of each, then rows of
  * texts. */
@@ -214,6 +215,8 @@
 #define RT_TREE_ROWS		0x20000000u	/* offset in it */
 #define RT_TREE_HAS_CONT	0x100u		/* RT_CONT says where to go on */
 #define RT_TREE_MEMO		0x200u		/* a slot of the node may remember it */
+#define RT_TREE_THROUGH		0x400u		/* a call through a stub at RT_EXIT_PC, of so many
+						 * instructions << 12, to RT_S_TMP2 */
 #define RT_TREE_GOES_BACK	1u		/* in a slot, of a jump: its child is the context's
 						 * parent, which is not entered anew */
 #define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind
@@ -245,8 +248,11 @@ enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 
 struct rt_tree_node {			/* a context; [0] is of no function */
 	uint64_t self, calls;
-	uint32_t parent, function, depth;	/* parent: index, in units */
-	uint32_t units;				/* how large it is: as its function says */
+	uint32_t parent, function;		/* parent: index, in units */
+	uint32_t depth : 26;
+	uint32_t units : 6;			/* how large it is: as its function says */
+	uint32_t via;				/* offset of the stub's beside it, through which
+						 * calls lead here; 0: none */
 	struct { uint32_t key, child; } slot[4];	/* where a call, or jump, has led to: the
 							 * number of its block; offset. There are
 							 * RT_TREE_SLOTS_OF(units) */
@@ -807,6 +813,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, do_safepoint) == RT_DO_SAFEPO
 _Static_assert(__builtin_offsetof(struct rt_block, tree_state) == RT_TREE_STATE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tree_event) == RT_TREE_EVENT, "asm offset");
 _Static_assert(sizeof(struct rt_tree_node) == RT_TREE_UNIT && sizeof(struct rt_frame_of_call) == 16 &&
+	       __builtin_offsetof(struct rt_tree_node, via) == RT_TREE_VIA &&
 	       __builtin_offsetof(struct rt_tree_node, slot) == RT_TREE_SLOT, "in translated code");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");

@@ -639,6 +639,47 @@ static void remember(struct rt_block *b, const struct before *was)
 	}
 }
 
+/* A call has led here, through @stub. */
+static void remember_through(struct rt_block *b, const struct before *was, u32 stub)
+{
+	const u32 event = b->tree_event, node = here(b), key = (u32)b->exit_id;
+	const u32 from = offset_of(was->node);
+	const struct rt_frame_of_call *top = FRAMES(b) + depth_of(b) - 1;
+	struct rt_tree_node *n = NODE(b, node), *of = NODE(b, stub);
+
+	if (depth_of(b) != was->depth + 1 || top->ret >> 63 || top->first != top->node ||
+	    n->parent != of->parent || n->parent != was->node || stub == node ||
+	    flags_of(n->function) & (RT_TREE_SETJMP | RT_TREE_RESOLVES) ||
+	    (n->via && n->via != offset_of(stub)))
+		return;
+	n->via = offset_of(stub);
+	if (!put_in_slot(NODE(b, was->node), event >> 16 & 255, key, offset_of(node)))
+		*(struct rt_tree_site *)
+			PLACE(b, RT_TREE_SITES + ((from ^ key << 4) & RT_TREE_SITES_MASK)) =
+			(struct rt_tree_site){ from, key, offset_of(node), 0 };
+}
+
+/* The call, and what the stub does: control goes to RT_S_TMP2. */
+static void follow_through(struct rt_block *b, u64 pc)
+{
+	const struct before was = { here(b), depth_of(b), 0, 0 };
+	struct whose to, next;
+	u32 stub;
+
+	if (!function_at(b, pc, &to) || !function_at(b, b->s_tmp2, &next)) {
+		b->tree_pending = 1;
+		return;
+	}
+	add_count(b);
+	arrive(b, pc, to);
+	b->tree_undo_pc = 0;
+	stub = here(b);
+	b->tree_state += b->tree_event >> 12 & 15;
+	add_count(b);
+	arrive(b, b->s_tmp2, next);
+	remember_through(b, &was, stub);
+}
+
 static void follow(struct rt_block *b, u64 pc)
 {
 	struct before was = { here(b), depth_of(b), 0, 0 };
@@ -682,7 +723,10 @@ void rt_tree_event(struct rt_block *b)
 		b->resume = b->cont;
 		return;
 	}
-	follow(b, pc);
+	if (b->tree_event & RT_TREE_THROUGH)
+		follow_through(b, pc);
+	else
+		follow(b, pc);
 	if (b->tree_event & RT_TREE_HAS_CONT) {
 		b->resume = b->cont;
 		return;

@@ -230,7 +230,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
-	code += nlink * XL_STUB_MAX + 64 + (s->in->kind == XL_TREE ? 2 * TREE_BOUND : 0);
+	code += nlink * XL_STUB_MAX + 64 + (s->in->kind == XL_TREE ? 3 * TREE_BOUND : 0);
 	if (s->in->check_bytes || counting)
 		code += s->nblock * CHECK_COLD_BYTES;
 	if (counting)

@@ -53,7 +53,8 @@ struct emit {
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	bool stale;			/* xl_link.stale of what is emitted */
 	bool back;			/* what is emitted is a jump back: block.back */
-	uint32_t tree_call, tree_jump;	/* the unit's routines for them: emit_tree.c; 0: none */
+	/* the unit's routines for them, and for calls through stubs: emit_tree.c; 0: none */
+	uint32_t tree_call, tree_jump, tree_through, tree_stub_insns;
 	uint32_t tree_sites;		/* how many calls, and ways of jumps, have slots */
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
@@ -146,6 +147,9 @@ void emit_syscall(struct emit *e, const struct insn *i);
  * executes it. */
 void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where);
 void emit_tail(struct emit *e, const struct tail *t);
+/* Does @i, jmp [rip + slot], go to @likely? @reg changes. */
+void compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely,
+		    unsigned reg);
 /* The map of the current block is complete but for where its tail is. */
 void emit_map_end(struct emit *e);
 
@@ -180,6 +184,12 @@ void emit_tree_add(struct emit *e, uint32_t from);
 /* In the cold part, before who uses them. */
 void emit_tree_routines(struct emit *e, bool calls, bool jumps);
 void emit_tree_call(struct emit *e, uint64_t pc);
+/* Does call @b lead through a stub that is a block of the unit? */
+bool calls_through(struct emit *e, const struct block *b);
+/* Control comes out where the stub is likely to lead to, or behind the result's bind() where it
+ * does not. */
+uint8_t *emit_tree_call_through(struct emit *e, const struct block *stub);
+void emit_tree_bind(struct emit *e, uint8_t *from);
 void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo);
 /* What it returns is for the second, or NULL: nothing comes behind the first. */
 uint8_t *emit_tree_return(struct emit *e, const struct insn *ret);

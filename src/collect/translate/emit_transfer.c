@@ -293,11 +293,12 @@ static bool needs_pair(const struct emit *e, const struct insn *i)
 		 (e->has_cursor && i->x.read >> e->cursor_reg & 1)));
 }
 
-/* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
-static void compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely)
+void compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely,
+		    unsigned reg)
 {
-	asm_lea_pc(e, RCX, likely->pc);
-	asm_bytes(e, "\x48\x3b\x0d", 3);			/* cmp rcx, [rip + slot] */
+	asm_lea_pc(e, reg, likely->pc);
+	asm_bytes(e, "\x48\x3b", 2);				/* cmp reg, [rip + slot] */
+	asm_byte(e, (uint8_t)(reg << 3 | 5));
 	asm_pc32(e, rip_operand(i), 0);
 }
 
@@ -308,7 +309,7 @@ static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
 {
 	uint32_t miss, rel;
 
-	compare_likely(e, i, likely);
+	compare_likely(e, i, likely, RCX);
 	if (grows_tree(e)) {
 		asm_bytes(e, "\x0f\x85", 2);			/* jne */
 		asm_u32(e, 0);
@@ -551,7 +552,7 @@ static bool goes_to_stub(const struct emit *e, const struct block *b)
 static void emit_to_likely(struct emit *e, const struct block *stub, const struct xl_target *there)
 {
 	asm_slot_store(e, RCX, RT_S_RCX);
-	compare_likely(e, last_insn(e, stub), &stub->likely);
+	compare_likely(e, last_insn(e, stub), &stub->likely, RCX);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_rel32(e, (const uint8_t []){ 0x0f, 0x85 }, 2, there);	/* jne */
 	asm_jump(e, JMP_ALWAYS, &stub->likely);
@@ -577,6 +578,14 @@ void emit_tail(struct emit *e, const struct tail *t)
 		else
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
+		if (calls_through(e, b)) {
+			const struct block *stub = &e->s->block[b->to.block];
+			uint8_t *miss = emit_tree_call_through(e, stub);
+
+			asm_jump(e, JMP_ALWAYS, &stub->likely);
+			emit_tree_bind(e, miss);
+			asm_slot_load(e, RAX, RT_S_TMP);
+		}
 		if (grows_tree(e))
 			emit_tree_call(e, b->to.pc);
 		if (goes_to_stub(e, b))

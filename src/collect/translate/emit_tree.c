@@ -98,18 +98,23 @@ static void give_state_back(struct emit *e, int8_t more)
 	asm_bytes(e, "\x49\xc1\xe3\x20", 4);			/* shl r11, 32 */
 }
 
-static void put_key(struct emit *e)
+static void put_number(struct emit *e, uint32_t block)
 {
-	asm_reloc(e, here(e), XL_REL_BLOCK, e->index);
+	asm_reloc(e, here(e), XL_REL_BLOCK, block);
 	asm_u32(e, 0);
 }
 
-/* A slot of a context of the current block's function. */
+static void put_key(struct emit *e)
+{
+	put_number(e, e->index);
+}
+
+/* A slot of a context of the function of block e->index. */
 static uint32_t next_slot(struct emit *e)
 {
 	struct xl_segment g;
 
-	tree_segment(e->s, e->b->pc, &g);
+	tree_segment(e->s, e->s->block[e->index].pc, &g);
 	return e->tree_sites++ % g.slots;
 }
 
@@ -118,12 +123,17 @@ static int32_t slot_at(uint32_t slot)
 	return RT_TREE_SLOT + 8 * (int32_t)slot;
 }
 
-static void put_event(struct emit *e, uint32_t event)
+static void put_event_of(struct emit *e, uint32_t event, uint32_t block)
 {
 	asm_slot_op32(e, 0xc7, 0, RT_TREE_EVENT);
 	asm_u32(e, event);
 	asm_slot_op32(e, 0xc7, 0, RT_EXIT_ID);
-	put_key(e);
+	put_number(e, block);
+}
+
+static void put_event(struct emit *e, uint32_t event)
+{
+	put_event_of(e, event, e->index);
 }
 
 /* All registers are the program's; it goes on behind this. */
@@ -139,17 +149,17 @@ static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
-/* The same where r11 is the frame, rax the context, the program's is in its slot and flags are free:
- * @routine tries first. */
-static void look_further(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
+/* The same where r11 is the frame, rax the context, the program's rax and rcx are in their slots and
+ * flags are free: @routine tries first. */
+static void look_further(struct emit *e, uint32_t event, uint32_t key, uint64_t pc,
+			 uint32_t routine)
 {
-	asm_slot_store(e, RCX, RT_S_RCX);
 	asm_lea_pc(e, RCX, pc);
 	asm_slot_store(e, RCX, RT_EXIT_PC);
 	asm_bytes(e, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + cont] */
 	asm_u32(e, 9 + 12 + 12 + 5);
 	asm_slot_store(e, RCX, RT_CONT);
-	put_event(e, event | RT_TREE_HAS_CONT);
+	put_event_of(e, event | RT_TREE_HAS_CONT, key);
 	asm_byte(e, 0xe9);
 	asm_u32(e, routine - (here(e) + 4));
 }
@@ -202,12 +212,19 @@ static bool is_stub(const struct emit *e)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 /* r11 is where the next frame goes: it is of @child, from where [rsp] says; that register changes.
+ * @through: instructions of a stub on the way, or 0.
  * The first store faults if there is no room (rt_tree_deep()). */
-static void push_child(struct emit *e, unsigned child)
+static void push_child(struct emit *e, unsigned child, uint32_t through)
 {
 	store32(e, child, R11, FIRST);
 	store32(e, child, R11, NODE);
 	at_base(e, true, 0xff, 0, child, CALLS);		/* inc */
+	if (through) {
+		load32(e, child, child, RT_TREE_VIA);
+		at_base(e, true, 0xff, 0, child, CALLS);
+		at_base(e, true, 0x83, 0, child, SELF);		/* add qword, through */
+		asm_byte(e, (uint8_t)through);
+	}
 	asm_byte(e, 0x48);					/* mov child, [rsp] */
 	asm_byte(e, 0x8b);
 	asm_byte(e, (uint8_t)(0x04 | child << 3));
@@ -232,12 +249,59 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	put_key(e);
 	miss = jump_if_not_equal(e);
 	load32(e, RAX, RAX, slot_at(slot) + 4);
-	push_child(e, RAX);
+	push_child(e, RAX, 0);
 	asm_slot_load(e, RAX, RT_S_TMP);
 	done = jump_over(e);
 	bind(e, miss);
-	look_further(e, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, pc, e->tree_call);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	look_further(e, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, e->index, pc, e->tree_call);
 	bind(e, done);
+}
+
+/* A stub has a context of its own, beside that which it leads to: both are there once it is in
+ * struct rt_tree_node.via. */
+bool calls_through(struct emit *e, const struct block *b)
+{
+	const struct block *to = calls_stub(e->s, b) ? &e->s->block[b->to.block] : NULL;
+	struct xl_segment g;
+
+	if (!to || !grows_tree(e) || !e->in->abi_flags || to->likely.where == TO_NOWHERE ||
+	    to->n != e->tree_stub_insns)
+		return false;
+	tree_segment(e->s, to->pc, &g);
+	return g.stub && tree_crosses(e->s, b, to->pc) && is_entry(e->s, to->pc);
+}
+
+void emit_tree_bind(struct emit *e, uint8_t *from)
+{
+	bind(e, from);
+}
+
+uint8_t *emit_tree_call_through(struct emit *e, const struct block *stub)
+{
+	const uint32_t key = (uint32_t)(stub - e->s->block);
+	const uint32_t slot = next_slot(e);
+	const uint32_t event = RT_ENDS_CALL | RT_TREE_MEMO | RT_TREE_THROUGH | stub->n << 12;
+	uint8_t *unlikely, *miss, *done;
+
+	asm_slot_store(e, RAX, RT_S_TMP);
+	compare_likely(e, &e->s->insn[stub->first + stub->n - 1], &stub->likely, RAX);
+	unlikely = jump_if_not_equal(e);
+	add_to_context(e, RAX);
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
+	put_number(e, key);
+	miss = jump_if_not_equal(e);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
+	push_child(e, RAX, stub->n);
+	asm_slot_load(e, RAX, RT_S_TMP);
+	done = jump_over(e);
+	bind(e, miss);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	asm_lea_pc(e, RCX, stub->likely.pc);
+	asm_slot_store(e, RCX, RT_S_TMP2);
+	look_further(e, event | slot << 16, key, stub->pc, e->tree_through);
+	bind(e, done);
+	return unlikely;
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */
@@ -272,7 +336,7 @@ static uint8_t *compare_site(struct emit *e, unsigned reg, int32_t field)
 	return jump_if_not_equal(e);
 }
 
-static void emit_routine(struct emit *e, bool call)
+static void emit_routine(struct emit *e, bool call, uint32_t through)
 {
 	uint8_t *miss[3];
 
@@ -284,7 +348,7 @@ static void emit_routine(struct emit *e, bool call)
 	miss[1] = compare_site(e, RAX, 4);
 	if (call) {
 		load32(e, RAX, RCX, RT_TREE_SITES + 8);
-		push_child(e, RAX);
+		push_child(e, RAX, through);
 	} else {
 		load32(e, RAX, R11, FIRST - FRAME);
 		miss[2] = compare_site(e, RAX, 12);
@@ -303,16 +367,30 @@ static void emit_routine(struct emit *e, bool call)
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
+/* Of the unit's stubs that calls may lead through; 0: there are none. */
+static uint32_t stub_insns(const struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++)
+		if (s->block[k].mark & MARK_STUB && s->block[k].n <= 3)
+			return s->block[k].n;
+	return 0;
+}
+
 void emit_tree_routines(struct emit *e, bool calls, bool jumps)
 {
-	e->tree_call = e->tree_jump = 0;
+	e->tree_call = e->tree_through = e->tree_jump = 0;
+	e->tree_stub_insns = stub_insns(e->s);
 	if (calls) {
 		e->tree_call = here(e);
-		emit_routine(e, true);
+		emit_routine(e, true, 0);
+	}
+	if (calls && e->tree_stub_insns) {
+		e->tree_through = here(e);
+		emit_routine(e, true, e->tree_stub_insns);
 	}
 	if (jumps) {
 		e->tree_jump = here(e);
-		emit_routine(e, false);
+		emit_routine(e, false, 0);
 	}
 }
 
@@ -386,7 +464,8 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	bind(e, miss);
 	bind(e, also);
 	if (free && e->tree_jump) {
-		look_further(e, event, t->pc, e->tree_jump);
+		asm_slot_store(e, RCX, RT_S_RCX);
+		look_further(e, event, e->index, t->pc, e->tree_jump);
 	} else {
 		give_state_back(e, 0);
 		if (!free)
@@ -514,7 +593,7 @@ void emit_tree_call_target(struct emit *e)
 	asm_slot_store(e, RAX, RT_S_TMP);
 	add_to_context(e, RDX);
 	look_up(e, miss);
-	push_child(e, RAX);
+	push_child(e, RAX, 0);
 	bind(e, leave_if_missed(e, miss, RT_ENDS_CALL | RT_TREE_MEMO));
 	asm_slot_load(e, RCX, RT_EXIT_PC);
 }
