@@ -571,7 +571,7 @@ static void emit_pass(struct scratch *s, bool counting)
 	const size_t link0 = u->nlink;
 	uint32_t *chain = NULL, *add = NULL;
 
-	s->nfixup = s->ntail = s->nedge = s->nleave = 0;
+	s->nfixup = s->ntail = s->nedge = s->nleave = s->ntree_rest = 0;
 	reserve(s, u, counting);
 	u->nblock += s->nblock;
 	e.base = u->code;
@@ -611,6 +611,8 @@ static void emit_pass(struct scratch *s, bool counting)
 	}
 	for (size_t k = 0; k < s->nedge; k++)
 		emit_edge(&e, &s->edge[k]);
+	for (size_t k = 0; k < s->ntree_rest; k++)	/* one may add one */
+		emit_tree_rest(&e, s->tree_rest[k]);
 	for (size_t k = 0; k < s->nleave; k++)
 		emit_leave(&e, &s->leave[k]);
 	for (uint32_t k = (uint32_t)link0; k < u->nlink; k++) {

@@ -186,10 +186,9 @@ void emit_tree_routines(struct emit *e, bool calls, bool jumps);
 void emit_tree_call(struct emit *e, uint64_t pc);
 /* Does call @b lead through a stub that is a block of the unit? */
 bool calls_through(struct emit *e, const struct block *b);
-/* Control comes out where the stub is likely to lead to, or behind the result's bind() where it
- * does not. */
-uint8_t *emit_tree_call_through(struct emit *e, const struct block *stub);
-void emit_tree_bind(struct emit *e, uint8_t *from);
+void emit_tree_call_through(struct emit *e, const struct block *b);
+/* What is rare of these, behind all that is not. */
+void emit_tree_rest(struct emit *e, struct tree_rest r);
 void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo);
 /* What it returns is for the second, or NULL: nothing comes behind the first. */
 uint8_t *emit_tree_return(struct emit *e, const struct insn *ret);

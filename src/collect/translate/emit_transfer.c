@@ -578,17 +578,13 @@ void emit_tail(struct emit *e, const struct tail *t)
 		else
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
-		if (calls_through(e, b)) {
-			const struct block *stub = &e->s->block[b->to.block];
-			uint8_t *miss = emit_tree_call_through(e, stub);
-
-			asm_jump(e, JMP_ALWAYS, &stub->likely);
-			emit_tree_bind(e, miss);
-			asm_slot_load(e, RAX, RT_S_TMP);
-		}
-		if (grows_tree(e))
+		if (calls_through(e, b))
+			emit_tree_call_through(e, b);
+		else if (grows_tree(e))
 			emit_tree_call(e, b->to.pc);
-		if (goes_to_stub(e, b))
+		if (calls_through(e, b))
+			asm_jump(e, JMP_ALWAYS, &e->s->block[b->to.block].likely);
+		else if (goes_to_stub(e, b))
 			emit_to_likely(e, &e->s->block[b->to.block], &b->to);
 		else
 			asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);

@@ -13,6 +13,7 @@
  * (runtime/contexts.c). Where flags may mean something everything leaves.
  *
  * Meanwhile no place is XL_AT_START: a signal waits until the transfer is done. */
+#include "base/mem.h"
 #include "collect/translate/emit.h"
 
 #define SELF	0			/* struct rt_tree_node */
@@ -151,18 +152,18 @@ static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
 
 /* The same where r11 is the frame, rax the context, the program's rax and rcx are in their slots and
  * flags are free: @routine tries first. */
-static void look_further(struct emit *e, uint32_t event, uint32_t key, uint64_t pc,
-			 uint32_t routine)
+static void look_further(struct emit *e, const struct tree_rest *r)
 {
-	asm_lea_pc(e, RCX, pc);
+	asm_lea_pc(e, RCX, r->pc);
 	asm_slot_store(e, RCX, RT_EXIT_PC);
 	asm_bytes(e, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + cont] */
-	asm_u32(e, 9 + 12 + 12 + 5);
+	asm_u32(e, r->cont - (here(e) + 4));
 	asm_slot_store(e, RCX, RT_CONT);
-	put_event_of(e, event | RT_TREE_HAS_CONT, key);
+	put_event_of(e, r->event | RT_TREE_HAS_CONT, r->key);
 	asm_byte(e, 0xe9);
-	asm_u32(e, routine - (here(e) + 4));
+	asm_u32(e, r->routine - (here(e) + 4));
 }
+#define LOOK_FURTHER_BYTES (7 + 9 + 7 + 9 + 12 + 12 + 5)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 void tree_segment(struct scratch *s, uint64_t pc, struct xl_segment *out)
@@ -233,11 +234,27 @@ static void push_child(struct emit *e, unsigned child, uint32_t through)
 	give_state_back(e, FRAME);
 }
 
+/* jne to what comes later */
+static uint32_t from_here(struct emit *e)
+{
+	jump_if_not_equal(e);
+	return here(e) - 4;
+}
+
+static void add_rest(struct emit *e, const struct tree_rest *r)
+{
+	struct scratch *s = e->s;
+
+	pm_grow(s->tree_rest, s->ntree_rest, s->cap_tree_rest);
+	s->tree_rest[s->ntree_rest++] = *r;
+}
+
 /* Of a direct call to @pc, whose return address is on the stack. */
 void emit_tree_call(struct emit *e, uint64_t pc)
 {
 	const uint32_t slot = next_slot(e);
-	uint8_t *miss, *done;
+	struct tree_rest r = { 0, 0, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, e->index,
+			       e->tree_call, e->index, pc, 0 };
 
 	if (!e->in->abi_flags) {
 		leave_and_come_back(e, RT_ENDS_CALL, pc);
@@ -247,15 +264,12 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	add_to_context(e, RAX);
 	at_base(e, false, 0x81, 7, RAX, slot_at(slot));		/* cmp dword, key */
 	put_key(e);
-	miss = jump_if_not_equal(e);
+	r.from = from_here(e);
 	load32(e, RAX, RAX, slot_at(slot) + 4);
 	push_child(e, RAX, 0);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	done = jump_over(e);
-	bind(e, miss);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	look_further(e, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, e->index, pc, e->tree_call);
-	bind(e, done);
+	r.cont = here(e);
+	add_rest(e, &r);
 }
 
 /* A stub has a context of its own, beside that which it leads to: both are there once it is in
@@ -272,36 +286,51 @@ bool calls_through(struct emit *e, const struct block *b)
 	return g.stub && tree_crosses(e->s, b, to->pc) && is_entry(e->s, to->pc);
 }
 
-void emit_tree_bind(struct emit *e, uint8_t *from)
+void emit_tree_call_through(struct emit *e, const struct block *b)
 {
-	bind(e, from);
-}
-
-uint8_t *emit_tree_call_through(struct emit *e, const struct block *stub)
-{
-	const uint32_t key = (uint32_t)(stub - e->s->block);
+	const struct block *stub = &e->s->block[b->to.block];
 	const uint32_t slot = next_slot(e);
-	const uint32_t event = RT_ENDS_CALL | RT_TREE_MEMO | RT_TREE_THROUGH | stub->n << 12;
-	uint8_t *unlikely, *miss, *done;
+	struct tree_rest r = { 0, 0, RT_ENDS_CALL | RT_TREE_MEMO | RT_TREE_THROUGH | stub->n << 12 |
+			       slot << 16, b->to.block, e->tree_through, e->index, stub->pc,
+			       stub->likely.pc };
+	struct tree_rest unlikely = { .block = e->index };
 
 	asm_slot_store(e, RAX, RT_S_TMP);
 	compare_likely(e, &e->s->insn[stub->first + stub->n - 1], &stub->likely, RAX);
-	unlikely = jump_if_not_equal(e);
+	unlikely.from = from_here(e);
 	add_to_context(e, RAX);
 	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
-	put_number(e, key);
-	miss = jump_if_not_equal(e);
+	put_number(e, r.key);
+	r.from = from_here(e);
 	load32(e, RAX, RAX, slot_at(slot) + 4);
 	push_child(e, RAX, stub->n);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	done = jump_over(e);
-	bind(e, miss);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	asm_lea_pc(e, RCX, stub->likely.pc);
-	asm_slot_store(e, RCX, RT_S_TMP2);
-	look_further(e, event | slot << 16, key, stub->pc, e->tree_through);
-	bind(e, done);
-	return unlikely;
+	r.cont = here(e);
+	add_rest(e, &r);
+	add_rest(e, &unlikely);
+}
+
+void emit_tree_rest(struct emit *e, struct tree_rest r)
+{
+	const struct block *b = &e->s->block[r.block];
+	const uint32_t rel = here(e) - (r.from + 4), was = e->index;
+
+	memcpy(e->base + r.from, &rel, 4);
+	e->index = r.block;
+	if (r.event) {
+		asm_slot_store(e, RCX, RT_S_RCX);
+		if (r.likely) {
+			asm_lea_pc(e, RCX, r.likely);
+			asm_slot_store(e, RCX, RT_S_TMP2);
+		}
+		look_further(e, &r);
+	} else {
+		asm_slot_load(e, RAX, RT_S_TMP);
+		emit_tree_call(e, b->to.pc);
+		e->stale = true;
+		asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	}
+	e->index = was;
 }
 
 /* ---- loops ----------------------------------------------------------------------------------- */
@@ -465,7 +494,9 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 	bind(e, also);
 	if (free && e->tree_jump) {
 		asm_slot_store(e, RCX, RT_S_RCX);
-		look_further(e, event, e->index, t->pc, e->tree_jump);
+		look_further(e, &(struct tree_rest){ .event = event, .key = e->index,
+			.routine = e->tree_jump, .pc = t->pc,
+			.cont = here(e) + LOOK_FURTHER_BYTES });
 	} else {
 		give_state_back(e, 0);
 		if (!free)
@@ -576,16 +607,17 @@ static uint8_t *leave_if_missed(struct emit *e, uint8_t *miss[2], uint32_t event
 	give_state_back(e, 0);
 	asm_slot_load(e, RAX, RT_S_TMP);
 	leave_by_target(e, event);
+	asm_slot_load(e, RCX, RT_EXIT_PC);
 	return found;
 }
 
-/* Of an indirect call, whose return address is on the stack. */
+/* Of an indirect call to rcx, whose return address is on the stack. */
 void emit_tree_call_target(struct emit *e)
 {
 	uint8_t *miss[2];
 
-	asm_slot_load(e, RCX, RT_EXIT_PC);
 	if (!e->in->abi_flags) {
+		asm_slot_load(e, RCX, RT_EXIT_PC);
 		leave_by_target(e, RT_ENDS_CALL);
 		asm_slot_load(e, RCX, RT_EXIT_PC);
 		return;
@@ -595,7 +627,6 @@ void emit_tree_call_target(struct emit *e)
 	look_up(e, miss);
 	push_child(e, RAX, 0);
 	bind(e, leave_if_missed(e, miss, RT_ENDS_CALL | RT_TREE_MEMO));
-	asm_slot_load(e, RCX, RT_EXIT_PC);
 }
 
 /* Of an indirect jump: rcx is the target, both are in their slots. Flags change if @free; behind
@@ -647,7 +678,8 @@ void emit_tree_jump_target(struct emit *e, bool free)
 	}
 	if (also)
 		bind(e, also);
-	asm_slot_load(e, RCX, RT_EXIT_PC);
+	else
+		asm_slot_load(e, RCX, RT_EXIT_PC);
 	bind(e, done);
 	asm_map(e, e->b->n - 1, XL_RCX_SAVED | XL_RDX_SAVED);
 }
