@@ -11,8 +11,8 @@ void grow_begin(const struct tracer *t, struct rt_block *b)
 	struct rt_tree_node *root = (void *)((uint8_t *)b + RT_TREE_NODES);
 	struct rt_frame_of_call *frame = (void *)((uint8_t *)b + RT_TREE_FRAMES);
 
-	b->tree = root->units = 1;
-	b->tree_nodes = b->tree_units = 1;
+	b->tree = root->cells = 1;
+	b->tree_nodes = b->tree_cells = 1;
 	b->tree_mask = 4095;
 	b->tree_depth = t->o.grow->depth;
 	b->tree_state = (uint64_t)RT_TREE_FRAMES << 32;
@@ -23,16 +23,16 @@ void grow_begin(const struct tracer *t, struct rt_block *b)
 struct taking {				/* a tree that is taken over */
 	const uint8_t *base;		/* of the thread's block */
 	struct pm_grown *v;
-	uint32_t *number;		/* of the context that begins at a unit, in v; 0: none does */
-	uint32_t n, units;
+	uint32_t *number;		/* in v, of the context that begins at a cell, or 0 */
+	uint32_t n, cells;
 };
 
-/* The context at unit @at; its units. The traced process can have written anything there. */
+/* The context at cell @at; its cells. The traced process can have written anything there. */
 static uint32_t take(struct taking *t, uint32_t at)
 {
 	const uint64_t *made = (const void *)(t->base + RT_TREE_MADE);
 	const struct rt_tree_node x = *(const struct rt_tree_node *)(const void *)
-		(t->base + RT_TREE_NODES + (uint64_t)at * RT_TREE_UNIT);
+		(t->base + RT_TREE_NODES + (uint64_t)at * RT_TREE_CELL);
 	struct pm_grown *g = t->v + t->n;
 
 	*g = (struct pm_grown){ x.self, x.calls, 0, x.parent < at ? t->number[x.parent] : 0,
@@ -42,17 +42,17 @@ static uint32_t take(struct taking *t, uint32_t at)
 		g->function = PM_GROWN_MADE;
 	}
 	t->number[at] = t->n++;
-	return x.units - 1 < RT_TREE_MOST_UNITS ? x.units : 1;
+	return x.cells - 1 < RT_TREE_MOST_CELLS ? x.cells : 1;
 }
 
-/* Where control is: a number of a unit, if it is known. */
+/* Where control is: a number of a cell, if it is known. */
 static uint32_t innermost(const struct rt_block *b)
 {
 	const uint64_t frame = b->tree_state >> 32;
 	const struct rt_frame_of_call *f = (const void *)((const uint8_t *)b + frame);
 
 	return frame >= RT_TREE_FRAMES && frame < RT_TREE_SIGNALS && !(frame & 15) ?
-		(f[-1].node - RT_TREE_NODES) / RT_TREE_UNIT : UINT32_MAX;
+		(f[-1].node - RT_TREE_NODES) / RT_TREE_CELL : UINT32_MAX;
 }
 
 void grow_end(struct tracer *t, uint32_t i)
@@ -60,18 +60,18 @@ void grow_end(struct tracer *t, uint32_t i)
 	const struct rt_block *b = trace_block(t, i);
 	const uint32_t at = innermost(b);
 	struct pm_stream s = *t->stream[i].s;
-	struct taking g = { .base = (const uint8_t *)b, .units = b->tree_units };
+	struct taking g = { .base = (const uint8_t *)b, .cells = b->tree_cells };
 
 	if (!t->o.grow || !b->tree)
 		return;
 	pm_acquired_from_process(b);
-	if (g.units > RT_TREE_UNITS_MAX)
-		g.units = RT_TREE_UNITS_MAX;
-	g.v = pm_alloc((g.units + 1) * sizeof *g.v);
-	g.number = pm_alloc((g.units + 1) * sizeof *g.number);
-	for (uint32_t k = 0; k < g.units; )
+	if (g.cells > RT_TREE_CELLS_MAX)
+		g.cells = RT_TREE_CELLS_MAX;
+	g.v = pm_alloc((g.cells + 1) * sizeof *g.v);
+	g.number = pm_alloc((g.cells + 1) * sizeof *g.number);
+	for (uint32_t k = 0; k < g.cells; )
 		k += take(&g, k);
-	if (at < g.units)
+	if (at < g.cells)
 		g.v[g.number[at]].self += (uint32_t)b->tree_state;
 	for (uint32_t k = 0; k < g.n; k++)
 		t->grown += g.v[k].self;

@@ -185,8 +185,8 @@
 #define RT_CHUNK_STRIDE		0x110000
 #define RT_CHUNKS		8
 /* Of a 64-bit program whose calling-context tree grows in place of counters: */
-#define RT_TREE_FRAMES		0x100000	/* struct rt_frame_of_call; in front of them one that
-						 * stands for no call */
+#define RT_TREE_FRAMES		0x100000	/* struct rt_frame_of_call; in front of them one
+						 * that stands for no call */
 #define RT_TREE_FRAMES_MAX	0x100000u	/* of them; a guard page follows */
 #define RT_TREE_SIGNALS		0x1200000	/* struct rt_tree_signal */
 #define RT_TREE_SIGNALS_MAX	4096u
@@ -203,12 +203,12 @@
 #define RT_TREE_SITES_MASK	0xfffff0u	/* of (context ^ number << 4) */
 #define RT_TREE_NODES		0x8000000	/* struct rt_tree_node; up to RT_TRACE */
 #define RT_TREE_NODES_MAX	(1u << 22)
-#define RT_TREE_UNIT		64		/* what is allocated are multiples of that */
-#define RT_TREE_UNITS_MAX	((RT_TRACE - RT_TREE_NODES) / RT_TREE_UNIT)
+#define RT_TREE_CELL		64		/* what is allocated are multiples of that */
+#define RT_TREE_CELLS_MAX	((RT_TRACE - RT_TREE_NODES) / RT_TREE_CELL)
 #define RT_TREE_VIA		28		/* of a node */
 #define RT_TREE_SLOT		32		/* ... the first one */
-#define RT_TREE_SLOTS_OF(units)	((RT_TREE_UNIT * (units) - RT_TREE_SLOT + 0u) / 8)
-#define RT_TREE_MOST_UNITS	32
+#define RT_TREE_SLOTS_OF(cells)	((RT_TREE_CELL * (cells) - RT_TREE_SLOT + 0u) / 8)
+#define RT_TREE_MOST_CELLS	32
 /* The last block of the data file has functions (RQ_FUNCTIONS): what is known of each, then rows of
  * texts. */
 #define RT_TREE_FUNCTIONS	(RT_DATA_VAULT + (RT_BLOCKS - 1) * RT_BLOCK_SIZE)
@@ -248,14 +248,14 @@ enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 
 struct rt_tree_node {			/* a context; [0] is of no function */
 	uint64_t self, calls;
-	uint32_t parent, function;		/* parent: index, in units */
+	uint32_t parent, function;		/* parent: index, in cells */
 	uint32_t depth : 26;
-	uint32_t units : 6;			/* how large it is: as its function says */
+	uint32_t cells : 6;			/* how large it is: as its function says */
 	uint32_t via;				/* offset of the stub's beside it, through which
 						 * calls lead here; 0: none */
 	struct { uint32_t key, child; } slot[4];	/* where a call, or jump, has led to: the
 							 * number of its block; offset. There are
-							 * RT_TREE_SLOTS_OF(units) */
+							 * RT_TREE_SLOTS_OF(cells) */
 };
 struct rt_frame_of_call {
 	uint64_t ret;			/* where the caller waits; inverted: it is not as simple */
@@ -274,9 +274,9 @@ struct rt_function {
 	uint32_t at, function, lo, unused;
 };
 /* At RT_TREE_FUNCTIONS: of all functions, by number; name: a hash; part: of the function which this
- * is a part of; units: of its contexts, 0: 1. */
+ * is a part of; cells: of its contexts, 0: 1. */
 struct rt_function_info {
-	uint32_t flags, name, part, units;
+	uint32_t flags, name, part, cells;
 };
 
 struct rt_ctx {
@@ -574,7 +574,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t tree;			/* 1: a calling-context tree grows; RT_TREE_*: */
 	uint32_t tree_end;		/* pending: how what executed last has ended */
 	uint64_t tree_next;		/* ... and where control is awaited then */
-	uint32_t tree_nodes, tree_units;	/* contexts, and what they take */
+	uint32_t tree_nodes, tree_cells;	/* contexts, and what they take */
 	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
 	uint32_t tree_depth;
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
@@ -812,7 +812,8 @@ _Static_assert(__builtin_offsetof(struct rt_block, until) == RT_UNTIL, "asm offs
 _Static_assert(__builtin_offsetof(struct rt_block, do_safepoint) == RT_DO_SAFEPOINT, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tree_state) == RT_TREE_STATE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tree_event) == RT_TREE_EVENT, "asm offset");
-_Static_assert(sizeof(struct rt_tree_node) == RT_TREE_UNIT && sizeof(struct rt_frame_of_call) == 16 &&
+_Static_assert(sizeof(struct rt_tree_node) == RT_TREE_CELL &&
+	       sizeof(struct rt_frame_of_call) == 16 &&
 	       __builtin_offsetof(struct rt_tree_node, via) == RT_TREE_VIA &&
 	       __builtin_offsetof(struct rt_tree_node, slot) == RT_TREE_SLOT, "in translated code");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");

@@ -2,13 +2,14 @@
 /* contexts.c - a calling-context tree that grows in the traced process
  *
  * Each thread has a tree, in its thread block (RT_TREE_* in abi.h): an array of contexts, a stack
- * of calls that have not returned, and where control is. Translated code (translate/emit_tree.c)
- * counts instructions in the cursor register, and adds them to the context where control leaves a
- * function:
+ * of calls that have not returned, and in the innermost one's frame where control is. Translated
+ * code (translate/emit_tree.c) counts instructions in the lower half of the cursor register, whose
+ * upper half is the stack's end, and adds them to the context where control leaves a function:
  *
  *   a call            the context has slots, block's number -> context, as many as its function
  *                     is large; then the thread's table of sites, which has all others; pushes a
- *                     frame
+ *                     frame. Through a linkage stub to a function of the same file: likewise, if
+ *                     the stub's pointer leads where it is likely to
  *   an indirect call  the thread's table of targets
  *   a return          to where the innermost frame says; pops it
  *   a direct jump, or falling, to another function: slots, and sites
@@ -28,10 +29,11 @@
  * back (trace_cut()). Who is killed has all in its tree but what the register had.
  * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
  * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
- * MEMORY. A context takes 64 bytes, or a multiple, and its slot of the hash table. After RT_TREE_NODES_MAX
- * contexts of a thread new ones have their functions below one, '[other contexts]', which is said
- * at the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their
- * callers: a page that faults is behind the last frame.
+ * MEMORY. A context takes a cell of 64 bytes, that of a large function up to RT_TREE_MOST_CELLS,
+ * and its slot of the hash table. After RT_TREE_NODES_MAX contexts of a thread, or when 7 of 8
+ * cells are in use, new ones have their functions below one, '[other contexts]', which is said at
+ * the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their callers: a
+ * page that faults is behind the last frame.
  * NOT HERE are 32-bit programs, recordings, parts of runs (regions, threads, --pid) and what other
  * events need: consumers walk a trace for these. PUGMARK_NO_GROWING=1 in the environment: always.
  */
@@ -165,36 +167,36 @@ static void grow_slots(struct rt_block *b)
 
 	memset(slot, 0, (u64)(b->tree_mask + 1) * sizeof *slot);
 	b->tree_mask = 2 * b->tree_mask + 1;
-	for (u32 i = 1; i < b->tree_units; i += NODE(b, i)->units)
+	for (u32 i = 1; i < b->tree_cells; i += NODE(b, i)->cells)
 		if (i != b->tree_overflow)
 			slot[slot_for(b, NODE(b, i)->parent, NODE(b, i)->function)] = i;
 }
 
-static u32 units_of(u32 function)
+static u32 cells_of(u32 function)
 {
-	const u32 n = info_of(function)->units;
+	const u32 n = info_of(function)->cells;
 
 	return n ? n : 1;
 }
 
-static u32 new_node(struct rt_block *b, u32 parent, u32 function, u32 units)
+static u32 new_node(struct rt_block *b, u32 parent, u32 function, u32 cells)
 {
-	const u32 i = b->tree_units;
+	const u32 i = b->tree_cells;
 	struct rt_tree_node *n = NODE(b, i);
 
 	n->parent = parent;
 	n->function = function;
 	n->depth = NODE(b, parent)->depth + 1;
-	n->units = units;
+	n->cells = cells;
 	b->tree_nodes++;
-	b->tree_units += units;
+	b->tree_cells += cells;
 	return i;
 }
 
 /* Is there room for one more, and for '[other contexts]'? */
-static int is_full(const struct rt_block *b, u32 most, u32 units)
+static int is_full(const struct rt_block *b, u32 most, u32 cells)
 {
-	return b->tree_nodes >= most || b->tree_units > units;
+	return b->tree_nodes >= most || b->tree_cells > cells;
 }
 
 static u32 find_child(struct rt_block *b, u32 parent, u32 function)
@@ -205,12 +207,12 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
 	i = slot_for(b, parent, function);
-	if (!slot[i] && is_full(b, RT_TREE_NODES_MAX, RT_TREE_UNITS_MAX / 8 * 7)) {
+	if (!slot[i] && is_full(b, RT_TREE_NODES_MAX, RT_TREE_CELLS_MAX / 8 * 7)) {
 		/* any function's code may be there: it has as many slots as any */
 		if (!b->tree_overflow)
-			b->tree_overflow = new_node(b, 0, 1, RT_TREE_MOST_UNITS);
+			b->tree_overflow = new_node(b, 0, 1, RT_TREE_MOST_CELLS);
 		if (is_full(b, RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4,
-			    RT_TREE_UNITS_MAX - 2 * RT_TREE_MOST_UNITS))
+			    RT_TREE_CELLS_MAX - 2 * RT_TREE_MOST_CELLS))
 			return b->tree_overflow;
 		parent = parent == b->tree_overflow ? parent : b->tree_overflow;
 		i = slot_for(b, parent, function);
@@ -221,7 +223,7 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 		grow_slots(b);
 		i = slot_for(b, parent, function);
 	}
-	return slot[i] = new_node(b, parent, function, units_of(function));
+	return slot[i] = new_node(b, parent, function, cells_of(function));
 }
 
 static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
@@ -232,12 +234,12 @@ static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
 /* ---- where control is ------------------------------------------------------------------------ */
 static u32 index_of(u64 off)
 {
-	return (u32)(off - RT_TREE_NODES) / RT_TREE_UNIT;
+	return (u32)(off - RT_TREE_NODES) / RT_TREE_CELL;
 }
 
 static u32 offset_of(u32 node)
 {
-	return RT_TREE_NODES + node * RT_TREE_UNIT;
+	return RT_TREE_NODES + node * RT_TREE_CELL;
 }
 
 static u32 depth_of(const struct rt_block *b)
@@ -577,7 +579,7 @@ struct before { u32 node, depth, first; u64 calls; };
 /* ... in slot @i. False: there is none, or it is not free. */
 static int put_in_slot(struct rt_tree_node *n, u32 i, u32 key, u32 child)
 {
-	if (i >= RT_TREE_SLOTS_OF(n->units) || n->slot[i].key)
+	if (i >= RT_TREE_SLOTS_OF(n->cells) || n->slot[i].key)
 		return 0;
 	n->slot[i].key = key;
 	n->slot[i].child = child;

@@ -207,10 +207,10 @@ static struct xl_target likely_target(struct scratch *s, const struct insn *i)
 	return t.where == TO_UNIT || t.reads_flags ? nowhere : t;
 }
 
-/* STUBS. In a profile, and where a tree grows, a unit has copies of those jumps of procedure linkage
- * tables that it calls, if they are likely to lead to a function of the same file. How often such a
- * copy is executed follows from the calls, so nobody need go through it: a call's tail itself looks
- * where the pointer leads to. */
+/* STUBS. In a profile, and where a tree grows, a unit has copies of those jumps of procedure
+ * linkage tables that it calls, if they are likely to lead to a function of the same file. How
+ * often such a copy is executed follows from the calls, so nobody need go through it: a call's tail
+ * itself looks where the pointer leads to. */
 static bool is_stub(struct scratch *s, uint64_t pc)
 {
 	struct insn i = { .pc = pc };

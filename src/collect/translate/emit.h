@@ -117,6 +117,9 @@ void asm_reloc(struct emit *e, uint32_t at, enum xl_reloc_kind kind, uint32_t ad
 /* A disp32 to original address @addr, in an instruction that ends @behind bytes after the field. */
 void asm_pc32(struct emit *e, uint64_t addr, unsigned behind);
 void asm_lea_pc(struct emit *e, unsigned reg, uint64_t addr);
+/* Does @i, jmp [rip + slot], go to @likely? @reg changes. */
+void asm_compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely,
+			unsigned reg);
 /* RT_EXIT_PC = @pc, all registers kept. */
 void asm_exit_pc(struct emit *e, uint64_t pc);
 
@@ -147,9 +150,6 @@ void emit_syscall(struct emit *e, const struct insn *i);
  * executes it. */
 void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where);
 void emit_tail(struct emit *e, const struct tail *t);
-/* Does @i, jmp [rip + slot], go to @likely? @reg changes. */
-void compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely,
-		    unsigned reg);
 /* The map of the current block is complete but for where its tail is. */
 void emit_map_end(struct emit *e);
 

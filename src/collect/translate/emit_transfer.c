@@ -293,15 +293,6 @@ static bool needs_pair(const struct emit *e, const struct insn *i)
 		 (e->has_cursor && i->x.read >> e->cursor_reg & 1)));
 }
 
-void compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely,
-		    unsigned reg)
-{
-	asm_lea_pc(e, reg, likely->pc);
-	asm_bytes(e, "\x48\x3b", 2);				/* cmp reg, [rip + slot] */
-	asm_byte(e, (uint8_t)(reg << 3 | 5));
-	asm_pc32(e, rip_operand(i), 0);
-}
-
 /* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its
  * slot, else it is there when control comes out of here. Flags change. */
 static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
@@ -309,7 +300,7 @@ static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
 {
 	uint32_t miss, rel;
 
-	compare_likely(e, i, likely, RCX);
+	asm_compare_likely(e, i, likely, RCX);
 	if (grows_tree(e)) {
 		asm_bytes(e, "\x0f\x85", 2);			/* jne */
 		asm_u32(e, 0);
@@ -552,7 +543,7 @@ static bool goes_to_stub(const struct emit *e, const struct block *b)
 static void emit_to_likely(struct emit *e, const struct block *stub, const struct xl_target *there)
 {
 	asm_slot_store(e, RCX, RT_S_RCX);
-	compare_likely(e, last_insn(e, stub), &stub->likely, RCX);
+	asm_compare_likely(e, last_insn(e, stub), &stub->likely, RCX);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_rel32(e, (const uint8_t []){ 0x0f, 0x85 }, 2, there);	/* jne */
 	asm_jump(e, JMP_ALWAYS, &stub->likely);

@@ -150,8 +150,8 @@ static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
-/* The same where r11 is the frame, rax the context, the program's rax and rcx are in their slots and
- * flags are free: @routine tries first. */
+/* The same where r11 is the frame, rax the context, the program's rax and rcx are in their slots
+ * and flags are free: @routine tries first. */
 static void look_further(struct emit *e, const struct tree_rest *r)
 {
 	asm_lea_pc(e, RCX, r->pc);
@@ -296,7 +296,7 @@ void emit_tree_call_through(struct emit *e, const struct block *b)
 	struct tree_rest unlikely = { .block = e->index };
 
 	asm_slot_store(e, RAX, RT_S_TMP);
-	compare_likely(e, &e->s->insn[stub->first + stub->n - 1], &stub->likely, RAX);
+	asm_compare_likely(e, &e->s->insn[stub->first + stub->n - 1], &stub->likely, RAX);
 	unlikely.from = from_here(e);
 	add_to_context(e, RAX);
 	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
@@ -585,7 +585,7 @@ static void leave_by_target(struct emit *e, uint32_t event)
 /* rcx: a target, rdx: a context, | 1; the result is in rax, which is in its slot. */
 static void look_up(struct emit *e, uint8_t *miss[2])
 {
-	asm_bytes(e, "\x89\xc8\x31\xd0\x25", 5);		/* mov eax, ecx; xor eax, edx; and */
+	asm_bytes(e, "\x89\xc8\x31\xd0\x25", 5);	/* mov eax, ecx; xor eax, edx; and */
 	asm_u32(e, RT_TREE_TARGETS_MASK);
 	at_base(e, true, 0x39, RCX, RAX, RT_TREE_TARGETS);
 	miss[0] = jump_if_not_equal(e);
@@ -594,8 +594,8 @@ static void look_up(struct emit *e, uint8_t *miss[2])
 	load32(e, RAX, RAX, RT_TREE_TARGETS + 12);
 }
 
-/* What look_up() found is entered; where it did not, at @miss, the runtime does it. r11 is where the
- * next frame goes. The result is a jump over that, to be bound. */
+/* What look_up() found is entered; where it did not, at @miss, the runtime does it. r11 is where
+ * the next frame goes. The result is a jump over that, to be bound. */
 static uint8_t *leave_if_missed(struct emit *e, uint8_t *miss[2], uint32_t event)
 {
 	uint8_t *found;
