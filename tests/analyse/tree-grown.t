@@ -66,6 +66,46 @@ $ g++ -O2 -pthread -o m m.cc 2>/dev/null; sh both made ./m; awk -F';' 'NF == 500
 $ g++ -O0 -fno-plt -pthread -o n m.cc 2>/dev/null; sh both unoptimised ./n; PUGMARK_NO_GROWING=0 pugmark run -q --strict-flags --fix-random --no-vdso --folded strict -- ./m >/dev/null; PUGMARK_NO_GROWING=1 pugmark run -q --strict-flags --fix-random --no-vdso --folded walked -- ./m >/dev/null; cmp strict walked && awk 'END { print (NR > 100) }' strict
 > unoptimised same, many contexts
 > 1
+# Calls through the linkage table of the library itself: at its own functions, and at one that the program has put in its place.
+# A function of more calls than its contexts have slots. A part of a function that goes back to it.
+$ cat >lib.c <<'END'
++ #define F __attribute__((noinline, noipa))
++ static volatile long sum;
++ F void lib_leaf(long n) { sum += n; }
++ F void lib_mid(long n) { lib_leaf(n); if (n % 3) lib_leaf(n + 1); }
++ F long lib_deep(long n) { if (n) lib_deep(n - 1); lib_mid(n); return sum; }
++ #define A(n) lib_leaf(n); if (n % 7 == 3) lib_mid(n);
++ #define B(n) A(n) A(n + 1) A(n + 2) A(n + 3) A(n + 4) A(n + 5) A(n + 6) A(n + 7)
++ F void lib_large(long n) { B(n) B(n + 8) B(n + 16) B(n + 24) B(n + 32) B(n + 40) B(n + 48) B(n + 56) }
++ F void lib_cold(long n) { if (__builtin_expect(n & 1, 0)) { sum = sum / (n | 1) * n; __builtin_ia32_pause(); } sum++; }
++ END
+$ cat >user.c <<'END'
++ #include <stdio.h>
++ long lib_deep(long n), lib_large(long n), lib_cold(long n);
++ #ifdef OWN
++ static volatile long count;
++ void lib_leaf(long n) { count += n; }
++ #endif
++ int main(void) { for (long i = 0; i < 30; i++) { lib_deep(i * 20); lib_large(i); lib_cold(i); } printf("%ld\n", lib_deep(3)); }
++ END
+$ gcc -O2 -fPIC -shared -o libu.so lib.c; gcc -O1 -o user user.c ./libu.so; gcc -O1 -rdynamic -DOWN -o own user.c ./libu.so; sh both linked ./user; awk '/lib_mid;lib_leaf@plt / { n++ } END { print (n > 100) }' f0; sh both replaced ./own
+> linked same, many contexts
+> 1
+> replaced same, many contexts
+# Loops that execute more instructions than half a register counts, flags live in one of them.
+$ cat >loop.c <<'END'
++ __attribute__((noinline, noipa)) unsigned long spin(unsigned long n, unsigned long s) { while (n--) s = s * 3 + (s >> 7); return s; }
++ __attribute__((noinline, noipa)) unsigned long carry(unsigned long n)
++ {
++ 	unsigned long r;
++ 	__asm__ volatile("xor %%eax, %%eax; clc; 1: adc $1, %%rax; dec %1; jnz 1b" : "=&a"(r), "+r"(n) :: "cc");
++ 	return r;
++ }
++ int main(void) { return spin(900000000, 1) == 1 || carry(1500000000) != 1500000000; }
++ END
+$ gcc -O2 -o loop loop.c && pugmark run -q --folded loop.folded -- ./loop && awk '/;spin / { print ($NF > 4400000000 && $NF < 5500000000) } /;carry / { print $NF - 4500000000 }' loop.folded
+> 3
+> 1
 # speedscope's and pprof's files come from the same tree, and both agree with the folded stacks on what there is in all.
 $ pugmark run -q --fix-random --folded f --speedscope s.json --pprof p.gz -- ./m && python3 - <<'END'
 + import json

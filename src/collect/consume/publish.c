@@ -211,7 +211,7 @@ void trace_cut(struct tracer *t, const struct space *sp, uint32_t i, uint32_t bl
 	const uint64_t arg[3] = { at->insn | (at->flags & XL_STORED ? 1ull << 32 : 0), rsi, rdi };
 
 	if (b->tree) {
-		b->tree_count += counted_before(sp, block, at);
+		b->tree_state += (uint64_t)counted_before(sp, block, at);
 		return;
 	}
 	if (sp->block[block].flags & XL_COUNTS) {

@@ -16,6 +16,20 @@ static bool is_generated(const struct module *m)
 	return m->generated.may_change || !m->text.path || !strcmp(m->text.path, "[anon]");
 }
 
+/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes.
+ * Once a function is known that stays, for there are contexts, and code that relies on it. */
+static uint32_t cells_for(uint64_t bytes)
+{
+	return bytes <= 192 ? 1 : bytes <= 1024 ? 2 : bytes <= 4096 ? 4 : bytes <= 16384 ? 8 :
+		RT_TREE_MOST_CELLS;
+}
+
+/* The process can have written anything there. */
+static uint32_t slots_of(uint32_t cells)
+{
+	return RT_TREE_SLOTS_OF(cells - 1 < RT_TREE_MOST_CELLS ? cells : 1);
+}
+
 /* The rows of @m's text; its numbers count from where that begins. */
 static const struct functions *functions_of(struct session *s, const struct module *m)
 {
@@ -40,14 +54,19 @@ static const struct functions *functions_of(struct session *s, const struct modu
 	f->row = (struct rt_function *)(void *)(LAST(s) + RT_TREE_ROWS) + s->nrows;
 	for (size_t i = 0; i < n; i++) {
 		struct pm_growing_about a = { 0 };
+		uint32_t cells;
 
 		if (v[i].function >= MAX_FUNCTIONS)
 			continue;
 		g->about(g->self, v[i].function, &a);
-		info[v[i].function] = (struct rt_function_info){ a.flags, a.name, a.part, 0 };
+		cells = info[v[i].function].cells;
+		if (!cells)
+			cells = cells_for((i + 1 < n ? v[i + 1].at : hi) - v[i].at);
+		info[v[i].function] = (struct rt_function_info){ a.flags, a.name, a.part, cells };
 		f->row[f->n++] = (struct rt_function){ (uint32_t)(v[i].at - lo), v[i].function,
 						       (uint32_t)(v[i].lo - lo), 0 };
-		f->hash = (f->hash ^ (uint32_t)(v[i].at - lo) ^ a.flags << 24) * 0x01000193u +
+		f->hash = (f->hash ^ (uint32_t)(v[i].at - lo) ^ a.flags << 24 ^ cells << 16) *
+			0x01000193u +
 			(uint32_t)(v[i].lo - lo);
 	}
 	s->nrows += f->n;
@@ -64,7 +83,8 @@ void functions_segment(struct spaces *sp, const struct module *m, uint64_t pc,
 	const struct rt_function *row;
 	uint32_t lo = 0, hi;
 
-	*out = (struct xl_segment){ m->text.lo, m->text.hi, 0, RT_TREE_GENERATED, false };
+	*out = (struct xl_segment){ m->text.lo, m->text.hi, 0, RT_TREE_GENERATED,
+				    RT_TREE_SLOTS_OF(1), false };
 	if (is_generated(m))
 		return;
 	f = functions_of(s, m);
@@ -86,6 +106,7 @@ void functions_segment(struct spaces *sp, const struct module *m, uint64_t pc,
 	out->begin = m->text.lo + row->lo;
 	out->function = row->function;
 	info = (const void *)LAST(s);
+	out->slots = slots_of(info[row->function].cells);
 	out->stub = info[row->function].flags & RT_TREE_STUB;
 }
 

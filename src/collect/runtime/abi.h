@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			37	/* no suffix: for assembly */
+#define RT_ABI			38	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -150,14 +150,15 @@
 #define RT_HEAD			0xd0	/* ... where no instruction has been executed yet of the
 					 * block whose direct entry this is; 0: another place */
 /* A calling-context tree that grows in the process, runtime/contexts.c: */
-#define RT_TREE_NODE		0xd8	/* u64: offset of the context where control is */
-#define RT_TREE_FRAME		0xe0	/* u64: ... of the next free frame */
-#define RT_TREE_COUNT		0xe8	/* u64: instructions that no context has yet, while the
-					 * runtime runs; else 0, and the cursor register has them */
+#define RT_TREE_STATE		0xe8	/* u64: instructions that no context has yet, and in the
+					 * upper half the offset of the next free frame, while the
+					 * runtime runs; else 0, and the cursor register has it */
 #define RT_DO_TREE		0xf0	/* control goes to RT_EXIT_PC, by RT_TREE_EVENT */
 #define RT_TREE_PENDING		0xf8	/* u32: 1: where it goes on is to be found out */
-#define RT_TREE_EVENT		0xfc	/* u32: enum rt_tree_end, | slot of the node << 4, |
-					 * RT_TREE_HAS_CONT, | RT_TREE_NO_MEMO */
+#define RT_TREE_EVENT		0xfc	/* u32: enum rt_tree_end, | RT_TREE_HAS_CONT,
+					 * | RT_TREE_MEMO, | slot of the node << 16; of a jump
+					 * this is for where the context is its frame's first,
+					 * << 24 for elsewhere */
 #define RT_CTX			0x100	/* struct rt_ctx: the program's registers while the
 					 * runtime runs */
 #define RT_FIX_MASK		0x1a0	/* u32: before leaving, queue again what is pending, and
@@ -184,7 +185,8 @@
 #define RT_CHUNK_STRIDE		0x110000
 #define RT_CHUNKS		8
 /* Of a 64-bit program whose calling-context tree grows in place of counters: */
-#define RT_TREE_FRAMES		0x100000	/* struct rt_frame_of_call */
+#define RT_TREE_FRAMES		0x100000	/* struct rt_frame_of_call; in front of them one
+						 * that stands for no call */
 #define RT_TREE_FRAMES_MAX	0x100000u	/* of them; a guard page follows */
 #define RT_TREE_SIGNALS		0x1200000	/* struct rt_tree_signal */
 #define RT_TREE_SIGNALS_MAX	4096u
@@ -199,15 +201,24 @@
 #define RT_TREE_SLOTS_MAX	(1u << 24)
 #define RT_TREE_SITES		0x6000000	/* struct rt_tree_site: 16 MiB */
 #define RT_TREE_SITES_MASK	0xfffff0u	/* of (context ^ number << 4) */
-#define RT_TREE_NODES		0x8000000	/* struct rt_tree_node */
+#define RT_TREE_NODES		0x8000000	/* struct rt_tree_node; up to RT_TRACE */
 #define RT_TREE_NODES_MAX	(1u << 22)
-#define RT_TREE_SLOT		16		/* of a node */
+#define RT_TREE_CELL		64		/* what is allocated are multiples of that */
+#define RT_TREE_CELLS_MAX	((RT_TRACE - RT_TREE_NODES) / RT_TREE_CELL)
+#define RT_TREE_VIA		28		/* of a node */
+#define RT_TREE_SLOT		32		/* ... the first one */
+#define RT_TREE_SLOTS_OF(cells)	((RT_TREE_CELL * (cells) - RT_TREE_SLOT + 0u) / 8)
+#define RT_TREE_MOST_CELLS	32
 /* The last block of the data file has functions (RQ_FUNCTIONS): what is known of each, then rows of
  * texts. */
 #define RT_TREE_FUNCTIONS	(RT_DATA_VAULT + (RT_BLOCKS - 1) * RT_BLOCK_SIZE)
 #define RT_TREE_ROWS		0x20000000u	/* offset in it */
 #define RT_TREE_HAS_CONT	0x100u		/* RT_CONT says where to go on */
 #define RT_TREE_MEMO		0x200u		/* a slot of the node may remember it */
+#define RT_TREE_THROUGH		0x400u		/* a call through a stub at RT_EXIT_PC, of so many
+						 * instructions << 12, to RT_S_TMP2 */
+#define RT_TREE_GOES_BACK	1u		/* in a slot, of a jump: its child is the context's
+						 * parent, which is not entered anew */
 #define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind
 						 * the other */
 #define RT_LOG_SIZE		0x400000
@@ -237,13 +248,19 @@ enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 
 struct rt_tree_node {			/* a context; [0] is of no function */
 	uint64_t self, calls;
+	uint32_t parent, function;		/* parent: index, in cells */
+	uint32_t depth : 26;
+	uint32_t cells : 6;			/* how large it is: as its function says */
+	uint32_t via;				/* offset of the stub's beside it, through which
+						 * calls lead here; 0: none */
 	struct { uint32_t key, child; } slot[4];	/* where a call, or jump, has led to: the
-							 * number of its block; offset */
-	uint32_t parent, function, depth, unused;	/* parent: index */
+							 * number of its block; offset. There are
+							 * RT_TREE_SLOTS_OF(cells) */
 };
 struct rt_frame_of_call {
 	uint64_t ret;			/* where the caller waits; inverted: it is not as simple */
-	uint32_t first, node;		/* offsets: see struct tree_frame, analyse/tree_work.h */
+	uint32_t first, node;		/* offsets: see struct tree_frame, analyse/tree_work.h; node
+					 * of the innermost one is where control is */
 };
 struct rt_tree_signal { uint64_t next; uint32_t depth, end; };
 struct rt_tree_landing { uint64_t pc; uint32_t depth, unused; };
@@ -257,9 +274,9 @@ struct rt_function {
 	uint32_t at, function, lo, unused;
 };
 /* At RT_TREE_FUNCTIONS: of all functions, by number; name: a hash; part: of the function which this
- * is a part of. */
+ * is a part of; cells: of its contexts, 0: 1. */
 struct rt_function_info {
-	uint32_t flags, name, part, unused;
+	uint32_t flags, name, part, cells;
 };
 
 struct rt_ctx {
@@ -463,7 +480,7 @@ struct rt_block {			/* at gs:0 */
 	uint32_t stay;
 	uint32_t logged;		/* enum rt_logged */
 	uint64_t until, do_safepoint, head;
-	uint64_t tree_node, tree_frame, tree_count, do_tree;
+	uint64_t pad7[2], tree_state, do_tree;
 	uint32_t tree_pending, tree_event;
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* the controller's numbers for them */
@@ -557,10 +574,11 @@ struct rt_block {			/* at gs:0 */
 	uint32_t tree;			/* 1: a calling-context tree grows; RT_TREE_*: */
 	uint32_t tree_end;		/* pending: how what executed last has ended */
 	uint64_t tree_next;		/* ... and where control is awaited then */
-	uint32_t tree_nodes, tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
-	uint32_t tree_depth, pad7;
+	uint32_t tree_nodes, tree_cells;	/* contexts, and what they take */
+	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
+	uint32_t tree_depth;
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
-	uint64_t tree_undo_pc, tree_undo_to, tree_undo_node, tree_undo_frame, tree_undo_next;
+	uint64_t tree_undo_pc, tree_undo_to, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;
 	uint64_t tree_unknown;		/* pc of an instruction that the decoder does not know, and
 					 * that is executed in place */
@@ -628,7 +646,7 @@ enum rt_r11_use {
 	RT_R11_STEP,	/* the program's value, while one instruction is executed in place */
 	RT_R11_BUDGET,	/* the budget, in a counting copy; the cursor is in rt_block.cursor */
 	RT_R11_CLOCK,	/* of a program that is recorded: `until` */
-	RT_R11_TREE,	/* tree_count */
+	RT_R11_TREE,	/* tree_state */
 };
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE,
 		   RT_STEP_TO_HEAD };
@@ -792,9 +810,11 @@ _Static_assert(__builtin_offsetof(struct rt_block, stay) == RT_STAY, "asm offset
 _Static_assert(__builtin_offsetof(struct rt_block, logged) == RT_LOGGED, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, until) == RT_UNTIL, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, do_safepoint) == RT_DO_SAFEPOINT, "asm offset");
-_Static_assert(__builtin_offsetof(struct rt_block, tree_node) == RT_TREE_NODE, "asm offset");
+_Static_assert(__builtin_offsetof(struct rt_block, tree_state) == RT_TREE_STATE, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, tree_event) == RT_TREE_EVENT, "asm offset");
-_Static_assert(sizeof(struct rt_tree_node) == 64 && sizeof(struct rt_frame_of_call) == 16 &&
+_Static_assert(sizeof(struct rt_tree_node) == RT_TREE_CELL &&
+	       sizeof(struct rt_frame_of_call) == 16 &&
+	       __builtin_offsetof(struct rt_tree_node, via) == RT_TREE_VIA &&
 	       __builtin_offsetof(struct rt_tree_node, slot) == RT_TREE_SLOT, "in translated code");
 _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");

@@ -2,12 +2,14 @@
 /* contexts.c - a calling-context tree that grows in the traced process
  *
  * Each thread has a tree, in its thread block (RT_TREE_* in abi.h): an array of contexts, a stack
- * of calls that have not returned, and where control is. Translated code (translate/emit_tree.c)
- * counts instructions in the cursor register, and adds them to the context where control leaves a
- * function:
+ * of calls that have not returned, and in the innermost one's frame where control is. Translated
+ * code (translate/emit_tree.c) counts instructions in the lower half of the cursor register, whose
+ * upper half is the stack's end, and adds them to the context where control leaves a function:
  *
- *   a call            the context has four slots, block's number -> context; then the thread's
- *                     table of sites, which has all others; pushes a frame
+ *   a call            the context has slots, block's number -> context, as many as its function
+ *                     is large; then the thread's table of sites, which has all others; pushes a
+ *                     frame. Through a linkage stub to a function of the same file: likewise, if
+ *                     the stub's pointer leads where it is likely to
  *   an indirect call  the thread's table of targets
  *   a return          to where the innermost frame says; pops it
  *   a direct jump, or falling, to another function: slots, and sites
@@ -27,10 +29,11 @@
  * back (trace_cut()). Who is killed has all in its tree but what the register had.
  * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
  * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
- * MEMORY. A context takes 64 bytes and its slot of the hash table. After RT_TREE_NODES_MAX
- * contexts of a thread new ones have their functions below one, '[other contexts]', which is said
- * at the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their
- * callers: a page that faults is behind the last frame.
+ * MEMORY. A context takes a cell of 64 bytes, that of a large function up to RT_TREE_MOST_CELLS,
+ * and its slot of the hash table. After RT_TREE_NODES_MAX contexts of a thread, or when 7 of 8
+ * cells are in use, new ones have their functions below one, '[other contexts]', which is said at
+ * the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their callers: a
+ * page that faults is behind the last frame.
  * NOT HERE are 32-bit programs, recordings, parts of runs (regions, threads, --pid) and what other
  * events need: consumers walk a trace for these. PUGMARK_NO_GROWING=1 in the environment: always.
  */
@@ -164,19 +167,36 @@ static void grow_slots(struct rt_block *b)
 
 	memset(slot, 0, (u64)(b->tree_mask + 1) * sizeof *slot);
 	b->tree_mask = 2 * b->tree_mask + 1;
-	for (u32 i = 1; i < b->tree_nodes; i++)
+	for (u32 i = 1; i < b->tree_cells; i += NODE(b, i)->cells)
 		if (i != b->tree_overflow)
 			slot[slot_for(b, NODE(b, i)->parent, NODE(b, i)->function)] = i;
 }
 
-static u32 new_node(struct rt_block *b, u32 parent, u32 function)
+static u32 cells_of(u32 function)
 {
-	struct rt_tree_node *n = NODE(b, b->tree_nodes);
+	const u32 n = info_of(function)->cells;
+
+	return n ? n : 1;
+}
+
+static u32 new_node(struct rt_block *b, u32 parent, u32 function, u32 cells)
+{
+	const u32 i = b->tree_cells;
+	struct rt_tree_node *n = NODE(b, i);
 
 	n->parent = parent;
 	n->function = function;
 	n->depth = NODE(b, parent)->depth + 1;
-	return b->tree_nodes++;
+	n->cells = cells;
+	b->tree_nodes++;
+	b->tree_cells += cells;
+	return i;
+}
+
+/* Is there room for one more, and for '[other contexts]'? */
+static int is_full(const struct rt_block *b, u32 most, u32 cells)
+{
+	return b->tree_nodes >= most || b->tree_cells > cells;
 }
 
 static u32 find_child(struct rt_block *b, u32 parent, u32 function)
@@ -187,10 +207,12 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
 	i = slot_for(b, parent, function);
-	if (!slot[i] && b->tree_nodes >= RT_TREE_NODES_MAX) {
+	if (!slot[i] && is_full(b, RT_TREE_NODES_MAX, RT_TREE_CELLS_MAX / 8 * 7)) {
+		/* any function's code may be there: it has as many slots as any */
 		if (!b->tree_overflow)
-			b->tree_overflow = new_node(b, 0, 1);
-		if (b->tree_nodes >= RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4)
+			b->tree_overflow = new_node(b, 0, 1, RT_TREE_MOST_CELLS);
+		if (is_full(b, RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4,
+			    RT_TREE_CELLS_MAX - 2 * RT_TREE_MOST_CELLS))
 			return b->tree_overflow;
 		parent = parent == b->tree_overflow ? parent : b->tree_overflow;
 		i = slot_for(b, parent, function);
@@ -201,7 +223,7 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 		grow_slots(b);
 		i = slot_for(b, parent, function);
 	}
-	return slot[i] = new_node(b, parent, function);
+	return slot[i] = new_node(b, parent, function, cells_of(function));
 }
 
 static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
@@ -212,27 +234,28 @@ static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
 /* ---- where control is ------------------------------------------------------------------------ */
 static u32 index_of(u64 off)
 {
-	return (u32)(off - RT_TREE_NODES) / (u32)sizeof(struct rt_tree_node);
+	return (u32)(off - RT_TREE_NODES) / RT_TREE_CELL;
 }
 
 static u32 offset_of(u32 node)
 {
-	return RT_TREE_NODES + node * (u32)sizeof(struct rt_tree_node);
-}
-
-static u32 here(const struct rt_block *b)
-{
-	return index_of(b->tree_node);
+	return RT_TREE_NODES + node * RT_TREE_CELL;
 }
 
 static u32 depth_of(const struct rt_block *b)
 {
-	return (u32)(b->tree_frame - RT_TREE_FRAMES) / (u32)sizeof(struct rt_frame_of_call);
+	return ((u32)(b->tree_state >> 32) - RT_TREE_FRAMES) / (u32)sizeof(struct rt_frame_of_call);
+}
+
+static u32 here(const struct rt_block *b)
+{
+	return index_of(FRAMES(b)[(int)depth_of(b) - 1].node);
 }
 
 static void set_depth(struct rt_block *b, u32 depth)
 {
-	b->tree_frame = RT_TREE_FRAMES + (u64)depth * sizeof(struct rt_frame_of_call);
+	b->tree_state = (RT_TREE_FRAMES + (u64)depth * sizeof(struct rt_frame_of_call)) << 32 |
+		(u32)b->tree_state;
 }
 
 static u32 function_of(const struct rt_block *b, u32 node)
@@ -291,7 +314,7 @@ static void note_landing(struct rt_block *b)
 
 static void go_to(struct rt_block *b, u32 node)
 {
-	b->tree_node = offset_of(node);
+	FRAMES(b)[depth_of(b) - 1].node = offset_of(node);
 }
 
 static void enter(struct rt_block *b, u32 node)
@@ -309,8 +332,6 @@ static void push(struct rt_block *b, u64 pc, u32 function)
 	struct whose at;
 	u32 node;
 
-	if (depth_of(b))
-		FRAMES(b)[depth_of(b) - 1].node = offset_of(caller);
 	if (depth_of(b) == RT_TREE_FRAMES_MAX)
 		drop_half(b);
 	node = child(b, depth_of(b) ? caller : 0, pc, function);
@@ -352,17 +373,12 @@ static int unwinds(const struct rt_block *b)
 	return !!(flags_of(NODE(b, here(b))->function) & RT_TREE_UNWINDS);
 }
 
-static u32 node_of(const struct rt_block *b, u32 frame)
-{
-	return frame + 1 == depth_of(b) ? here(b) : index_of(FRAMES(b)[frame].node);
-}
-
 static int land_in_part(struct rt_block *b, u32 part)
 {
 	const u32 depth = depth_of(b);
 
 	for (u32 d = depth - (depth > 2 && unwinds(b) ? 2 : 0); d--; ) {
-		u32 node = node_of(b, d);
+		u32 node = index_of(FRAMES(b)[d].node);
 		const u32 lowest = NODE(b, index_of(FRAMES(b)[d].first))->depth;
 
 		for (; node && NODE(b, node)->depth >= lowest; node = NODE(b, node)->parent) {
@@ -391,10 +407,10 @@ static void jump(struct rt_block *b, u64 pc, u32 function, int beside)
 		beside = 1;
 	if (flags_of(function) & RT_TREE_RESOLVES) {
 		beside = 1;
-		b->tree_node = f->first;
+		f->node = f->first;
 	}
 	node = child(b, beside ? NODE(b, here(b))->parent : here(b), pc, function);
-	if (beside && b->tree_node == f->first)
+	if (beside && f->node == f->first)
 		f->first = offset_of(node);
 	enter(b, node);
 }
@@ -446,7 +462,7 @@ static void move(struct rt_block *b, u64 pc, struct whose to, u32 end)
 
 	if (end == RT_ENDS_RETURN && b->tree_signals &&
 	    SIGNALS(b)[b->tree_signals - 1].depth == depth_of(b) - 1) {
-		b->tree_node = FRAMES(b)[depth_of(b) - 1].first;
+		FRAMES(b)[depth_of(b) - 1].node = FRAMES(b)[depth_of(b) - 1].first;
 		jump(b, pc, to.function, 1);
 		return;
 	}
@@ -495,15 +511,14 @@ static u32 has_seen(const struct rt_block *b)
 static void arrive_first(struct rt_block *b, u64 pc, struct whose to)
 {
 	const u32 end = b->tree_end;
-	const u64 node = b->tree_node, frame = b->tree_frame, next = b->tree_next;
+	const u64 frame = b->tree_state >> 32, next = b->tree_next;
 
 	arrive(b, pc, to);
 	b->tree_undo_pc = 0;
-	if ((end != RT_ENDS_CALL && end != RT_ENDS_SIGNAL) || b->tree_frame <= frame)
+	if ((end != RT_ENDS_CALL && end != RT_ENDS_SIGNAL) || b->tree_state >> 32 <= frame)
 		return;
 	b->tree_undo_pc = pc;
-	b->tree_undo_to = b->tree_node;
-	b->tree_undo_node = node;
+	b->tree_undo_to = offset_of(here(b));
 	b->tree_undo_frame = frame;
 	b->tree_undo_end = end;
 	b->tree_undo_next = next;
@@ -512,8 +527,8 @@ static void arrive_first(struct rt_block *b, u64 pc, struct whose to)
 
 static void add_count(struct rt_block *b)
 {
-	NODE(b, here(b))->self += b->tree_count;
-	b->tree_count = 0;
+	NODE(b, here(b))->self += (u32)b->tree_state;
+	b->tree_state &= ~(u64)0 << 32;
 }
 
 void rt_tree_settle(struct rt_block *b, u64 pc)
@@ -561,10 +576,33 @@ static int is_new_there(const struct rt_block *b, u32 node, u32 function)
 
 struct before { u32 node, depth, first; u64 calls; };
 
+/* ... in slot @i. False: there is none, or it is not free. */
+static int put_in_slot(struct rt_tree_node *n, u32 i, u32 key, u32 child)
+{
+	if (i >= RT_TREE_SLOTS_OF(n->cells) || n->slot[i].key)
+		return 0;
+	n->slot[i].key = key;
+	n->slot[i].child = child;
+	return 1;
+}
+
+/* A jump has led back to the context's parent. Where the context is not its frame's first it always
+ * does: the first one is no deeper than the parent. */
+static void remember_way_back(struct rt_block *b, const struct before *was)
+{
+	const u32 event = b->tree_event;
+	struct rt_tree_node *n = NODE(b, was->node);
+
+	if (event & RT_TREE_HAS_CONT && n->parent == here(b) && depth_of(b) == was->depth &&
+	    was->first != offset_of(was->node) && n->depth < b->tree_depth)
+		put_in_slot(n, event >> 24, (u32)b->exit_id,
+			    offset_of(n->parent) | RT_TREE_GOES_BACK);
+}
+
 /* The context has led here by the call or jump of the current event, and will again. */
 static void remember(struct rt_block *b, const struct before *was)
 {
-	const u32 event = b->tree_event, end = event & 15, node = here(b);
+	const u32 event = b->tree_event, end = event & 7, node = here(b);
 	const u32 from = offset_of(was->node);
 	const struct rt_frame_of_call *top = FRAMES(b) + depth_of(b) - 1;
 	struct rt_tree_node *n = NODE(b, was->node);
@@ -592,13 +630,10 @@ static void remember(struct rt_block *b, const struct before *was)
 			return;
 		*(struct rt_tree_target *)PLACE(b, RT_TREE_TARGETS + at) =
 			(struct rt_tree_target){ b->exit_pc, also, offset_of(node) };
-	} else if (first && !n->slot[event >> 4 & 3].key) {
-		n->slot[event >> 4 & 3].key = key;
-		n->slot[event >> 4 & 3].child = offset_of(node);
-	} else if (!first && !n->slot[(event >> 4 & 3) ^ 1].key &&
-		   is_new_there(b, was->node, function_of(b, node))) {
-		n->slot[(event >> 4 & 3) ^ 1].key = key;
-		n->slot[(event >> 4 & 3) ^ 1].child = offset_of(node);
+	} else if (first ? put_in_slot(n, event >> 16 & 255, key, offset_of(node)) :
+		   is_new_there(b, was->node, function_of(b, node)) &&
+		   put_in_slot(n, event >> 24, key, offset_of(node))) {
+		/* that is it */
 	} else if (end == RT_ENDS_CALL || top->first == was->first) {
 		*(struct rt_tree_site *)
 			PLACE(b, RT_TREE_SITES + ((from ^ key << 4) & RT_TREE_SITES_MASK)) =
@@ -606,10 +641,51 @@ static void remember(struct rt_block *b, const struct before *was)
 	}
 }
 
+/* A call has led here, through @stub. */
+static void remember_through(struct rt_block *b, const struct before *was, u32 stub)
+{
+	const u32 event = b->tree_event, node = here(b), key = (u32)b->exit_id;
+	const u32 from = offset_of(was->node);
+	const struct rt_frame_of_call *top = FRAMES(b) + depth_of(b) - 1;
+	struct rt_tree_node *n = NODE(b, node), *of = NODE(b, stub);
+
+	if (depth_of(b) != was->depth + 1 || top->ret >> 63 || top->first != top->node ||
+	    n->parent != of->parent || n->parent != was->node || stub == node ||
+	    flags_of(n->function) & (RT_TREE_SETJMP | RT_TREE_RESOLVES) ||
+	    (n->via && n->via != offset_of(stub)))
+		return;
+	n->via = offset_of(stub);
+	if (!put_in_slot(NODE(b, was->node), event >> 16 & 255, key, offset_of(node)))
+		*(struct rt_tree_site *)
+			PLACE(b, RT_TREE_SITES + ((from ^ key << 4) & RT_TREE_SITES_MASK)) =
+			(struct rt_tree_site){ from, key, offset_of(node), 0 };
+}
+
+/* The call, and what the stub does: control goes to RT_S_TMP2. */
+static void follow_through(struct rt_block *b, u64 pc)
+{
+	const struct before was = { here(b), depth_of(b), 0, 0 };
+	struct whose to, next;
+	u32 stub;
+
+	if (!function_at(b, pc, &to) || !function_at(b, b->s_tmp2, &next)) {
+		b->tree_pending = 1;
+		return;
+	}
+	add_count(b);
+	arrive(b, pc, to);
+	b->tree_undo_pc = 0;
+	stub = here(b);
+	b->tree_state += b->tree_event >> 12 & 15;
+	add_count(b);
+	arrive(b, b->s_tmp2, next);
+	remember_through(b, &was, stub);
+}
+
 static void follow(struct rt_block *b, u64 pc)
 {
 	struct before was = { here(b), depth_of(b), 0, 0 };
-	const u32 end = b->tree_event & 15;
+	const u32 end = b->tree_event & 7;
 	struct whose to;
 	u32 node = 0;
 
@@ -630,6 +706,8 @@ static void follow(struct rt_block *b, u64 pc)
 	arrive_first(b, pc, to);
 	if (end == RT_ENDS_CALL || (here(b) == node && node && (to.entry || end != RT_ENDS_JUMP)))
 		remember(b, &was);
+	else if (b->tree_event & RT_TREE_MEMO && end == RT_ENDS_ON)
+		remember_way_back(b, &was);
 }
 
 void rt_tree_event(struct rt_block *b)
@@ -638,7 +716,7 @@ void rt_tree_event(struct rt_block *b)
 	int32_t distance;
 
 	b->ctx.pc = pc;
-	b->tree_end = b->tree_event & 15;
+	b->tree_end = b->tree_event & 7;
 	b->tree_next = 0;
 	if (b->tree_end == RT_ENDS_CALL)
 		b->tree_next = *(const u64 *)PTR(b->ctx.gpr[RSP]);
@@ -647,7 +725,10 @@ void rt_tree_event(struct rt_block *b)
 		b->resume = b->cont;
 		return;
 	}
-	follow(b, pc);
+	if (b->tree_event & RT_TREE_THROUGH)
+		follow_through(b, pc);
+	else
+		follow(b, pc);
 	if (b->tree_event & RT_TREE_HAS_CONT) {
 		b->resume = b->cont;
 		return;
@@ -661,12 +742,14 @@ void rt_tree_event(struct rt_block *b)
 
 int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 {
-	const u64 end = (word)b + RT_TREE_FRAMES + RT_TREE_FRAMES_MAX * 16ull, was = b->tree_frame;
+	const u64 end = (word)b + RT_TREE_FRAMES + RT_TREE_FRAMES_MAX * 16ull;
 
 	if (!b->tree || addr < end || addr >= end + 4096)
 		return 0;
+	b->tree_state = UC_GPR(uc, CURSOR_REG) << 32;
 	drop_half(b);
-	UC_GPR(uc, CURSOR_REG) -= was - b->tree_frame;
+	UC_GPR(uc, CURSOR_REG) = b->tree_state >> 32;
+	b->tree_state = 0;
 	return 1;
 }
 
@@ -674,12 +757,11 @@ int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)
 /* A signal comes before the first instruction at @pc: control has not arrived there. */
 static void undo(struct rt_block *b, u64 pc)
 {
-	if (b->tree_undo_pc != pc || b->tree_undo_to != b->tree_node ||
+	if (b->tree_undo_pc != pc || b->tree_undo_to != offset_of(here(b)) ||
 	    b->tree_undo_calls != has_seen(b))
 		return;
 	NODE(b, here(b))->calls--;
-	b->tree_node = b->tree_undo_node;
-	b->tree_frame = b->tree_undo_frame;
+	b->tree_state = b->tree_undo_frame << 32 | (u32)b->tree_state;
 	b->tree_end = b->tree_undo_end;
 	b->tree_next = b->tree_undo_next;
 	b->tree_undo_pc = 0;
@@ -724,7 +806,6 @@ static void signal_goes(struct rt_block *b, u64 pc)
 	b->tree_end = ret_of(FRAMES(b) + was.depth) == pc ? was.end : RT_ENDS_JUMP;
 	b->tree_next = was.next;
 	set_depth(b, was.depth);
-	go_to(b, index_of(FRAMES(b)[was.depth - 1].node));
 	while (b->tree_landings && LANDINGS(b)[b->tree_landings - 1].depth >= was.depth)
 		b->tree_landings--;
 }

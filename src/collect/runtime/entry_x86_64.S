@@ -92,7 +92,7 @@ rt_common:
 	mov	%r11, CTX(11)
 4:	cmpl	$5, %gs:RT_R11_USE
 	jne	5f
-	mov	%r11, %gs:RT_TREE_COUNT
+	mov	%r11, %gs:RT_TREE_STATE
 	mov	%gs:RT_S_R11, %r11
 	mov	%r11, CTX(11)
 5:
@@ -153,10 +153,10 @@ rt_restore_now:
 	restore_all
 	jmp	*%gs:RT_RESUME
 rt_restore_tree:
-	mov	%gs:RT_TREE_COUNT, %rax
+	mov	%gs:RT_TREE_STATE, %rax
 	mov	%rax, %gs:RT_OUT_R11
 	restore_all
-	movq	$0, %gs:RT_TREE_COUNT
+	movq	$0, %gs:RT_TREE_STATE
 	.globl	rt_gone
 rt_gone:				/* the count is in the register */
 	jmp	*%gs:RT_RESUME

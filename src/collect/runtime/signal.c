@@ -330,7 +330,7 @@ static int in_window(struct rt_block *b, struct arrival *a)
 	if (pc >= (word)rt_leave && pc < (word)rt_window_end) {
 #if !defined RT_IDT && !defined __i386__
 		if (pc == (word)rt_gone && b->r11_use == RT_R11_TREE)
-			b->tree_count = UC_GPR(uc, CURSOR_REG);
+			b->tree_state = UC_GPR(uc, CURSOR_REG);
 #endif
 		from_ctx(b, uc);
 		deliver_arrival(b, a, b->ctx.pc, b->ctx.flags, 0);
@@ -486,11 +486,11 @@ static void in_code(struct rt_block *b, const struct arrival *a)
 static void write_to_self(struct rt_block *b, struct k_ucontext *uc)
 {
 	/* behind what the controller says of the block */
-	const u64 noted = b->cursor, more = b->tree_count;
+	const u64 noted = b->cursor, more = b->tree_state;
 
 	undo_slots(b, uc, (u32)b->mail.r[2], (u32)b->mail.r[3]);
 	b->cursor = noted;
-	b->tree_count += more;
+	b->tree_state += more;
 	rt_load_cursor(b, uc);
 	UC_PC(uc) = (word)b->mail.r[4];
 }

@@ -211,7 +211,7 @@ static u64 *held(struct rt_block *b)
 	case RT_R11_CLOCK:
 		return &b->until;
 	case RT_R11_TREE:
-		return &b->tree_count;
+		return &b->tree_state;
 	}
 	return 0;
 }

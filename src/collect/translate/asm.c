@@ -79,6 +79,15 @@ void asm_lea_pc(struct emit *e, unsigned reg, uint64_t addr)
 	asm_pc32(e, addr, 0);
 }
 
+void asm_compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely,
+			unsigned reg)
+{
+	asm_lea_pc(e, reg, likely->pc);
+	asm_bytes(e, "\x48\x3b", 2);				/* cmp reg, [rip + slot] */
+	asm_byte(e, (uint8_t)(reg << 3 | 5));
+	asm_pc32(e, rip_operand(i), 0);
+}
+
 void asm_map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
 {
 	struct xl_unit *u = e->u;

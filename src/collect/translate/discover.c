@@ -207,16 +207,17 @@ static struct xl_target likely_target(struct scratch *s, const struct insn *i)
 	return t.where == TO_UNIT || t.reads_flags ? nowhere : t;
 }
 
-/* STUBS. In a profile a unit has copies of those jumps of procedure linkage tables that it calls,
- * if they are likely to lead to a function of the same file. How often such a copy is executed
- * follows from the calls, so nobody need go through it: a call's tail itself looks where the
- * pointer leads to. */
+/* STUBS. In a profile, and where a tree grows, a unit has copies of those jumps of procedure
+ * linkage tables that it calls, if they are likely to lead to a function of the same file. How
+ * often such a copy is executed follows from the calls, so nobody need go through it: a call's tail
+ * itself looks where the pointer leads to. */
 static bool is_stub(struct scratch *s, uint64_t pc)
 {
 	struct insn i = { .pc = pc };
 	size_t avail;
 
-	if (s->in->kind != XL_PROFILE || !s->in->likely || s->in->count_all)
+	if ((s->in->kind != XL_PROFILE && s->in->kind != XL_TREE) || !s->in->likely ||
+	    s->in->count_all)
 		return false;
 	i.p = bytes_at(s, pc, &avail);
 	if (avail >= X86_MAX_LEN && !memcmp(i.p, "\xf3\x0f\x1e\xfa", 4)) {	/* endbr64 */

@@ -132,7 +132,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += ENTRY_BYTES(in);
 	if (in->patchable)
 		n += 2 * PATCH_BYTES;
-	if (counting)
+	if (counting || in->kind == XL_TREE)
 		n += COUNTING_BOUND;
 	if (in->check_bytes)
 		n += 13 + 12 + (16 + 1) * (b->end - b->pc + 8) / 4;
@@ -230,7 +230,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		if (s->in->check_bytes)
 			nreloc += (b->end - b->pc) / 4 + 4;
 	}
-	code += nlink * XL_STUB_MAX + 64 + (s->in->kind == XL_TREE ? 2 * TREE_BOUND : 0);
+	code += nlink * XL_STUB_MAX + 64 + (s->in->kind == XL_TREE ? 3 * TREE_BOUND : 0);
 	if (s->in->check_bytes || counting)
 		code += s->nblock * CHECK_COLD_BYTES;
 	if (counting)
@@ -415,7 +415,7 @@ static void pad_call(struct emit *e, const struct insn *call)
 	}
 }
 
-static void emit_block(struct emit *e, uint32_t *chain)
+static void emit_block(struct emit *e, uint32_t *chain, uint32_t *add)
 {
 	struct xl_unit *u = e->u;
 	struct block *b = e->b;
@@ -457,6 +457,8 @@ static void emit_block(struct emit *e, uint32_t *chain)
 		emit_check(e, chain);
 	if (e->counting && b->checks)
 		emit_budget_check(e, chain);
+	if (add && b->checks)
+		emit_budget_check(e, add);
 	if (b->derived && b->kind == X86_CALL)
 		pad_call(e, i + b->n - 1);
 	for (uint32_t k = 0; k < b->n; k++, i++) {
@@ -567,9 +569,9 @@ static void emit_pass(struct scratch *s, bool counting)
 			  .has_cursor = xl_has_cursor(s->in),
 			  .cursor_reg = (uint8_t)xl_cursor_register(s->in->i386) };
 	const size_t link0 = u->nlink;
-	uint32_t *chain = NULL;
+	uint32_t *chain = NULL, *add = NULL;
 
-	s->nfixup = s->ntail = s->nedge = s->nleave = 0;
+	s->nfixup = s->ntail = s->nedge = s->nleave = s->ntree_rest = 0;
 	reserve(s, u, counting);
 	u->nblock += s->nblock;
 	e.base = u->code;
@@ -578,6 +580,10 @@ static void emit_pass(struct scratch *s, bool counting)
 		placed(&e, k)->code = XL_NONE;
 	if (s->in->check_bytes || counting)
 		chain = pm_alloc(s->nblock * sizeof *chain);
+	if (grows_tree(&e)) {
+		choose_checks(s);
+		add = pm_alloc(s->nblock * sizeof *add);
+	}
 
 	for (size_t k = 0; k < s->nblock; k++) {
 		struct block *b = &s->block[s->order[k].block];
@@ -590,7 +596,7 @@ static void emit_pass(struct scratch *s, bool counting)
 			emit_map_end(&e);
 		e.b = b;
 		e.index = s->order[k].block;
-		emit_block(&e, chain ? &chain[e.index] : NULL);
+		emit_block(&e, chain ? &chain[e.index] : NULL, add ? &add[e.index] : NULL);
 	}
 	/* the cold part: whoever is there has left its block and steps on into the runtime */
 	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
@@ -605,6 +611,8 @@ static void emit_pass(struct scratch *s, bool counting)
 	}
 	for (size_t k = 0; k < s->nedge; k++)
 		emit_edge(&e, &s->edge[k]);
+	for (size_t k = 0; k < s->ntree_rest; k++)	/* one may add one */
+		emit_tree_rest(&e, s->tree_rest[k]);
 	for (size_t k = 0; k < s->nleave; k++)
 		emit_leave(&e, &s->leave[k]);
 	for (uint32_t k = (uint32_t)link0; k < u->nlink; k++) {
@@ -620,7 +628,11 @@ static void emit_pass(struct scratch *s, bool counting)
 		for (uint32_t k = 0; k < s->nblock; k++)
 			if (chain[k])
 				emit_check_cold(&e, &s->block[k], chain[k]);
+	for (uint32_t k = 0; add && k < s->nblock; k++)
+		if (add[k])
+			emit_tree_add(&e, add[k]);
 	free(chain);
+	free(add);
 	u->ncode = here(&e);
 	assert(u->ncode <= u->cap_code && u->nmap <= u->cap_map && u->nreloc <= u->cap_reloc);
 

@@ -53,7 +53,9 @@ struct emit {
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	bool stale;			/* xl_link.stale of what is emitted */
 	bool back;			/* what is emitted is a jump back: block.back */
-	uint32_t tree_call, tree_jump;	/* the unit's routines for them: emit_tree.c; 0: none */
+	/* the unit's routines for them, and for calls through stubs: emit_tree.c; 0: none */
+	uint32_t tree_call, tree_jump, tree_through, tree_stub_insns;
+	uint32_t tree_sites;		/* how many calls, and ways of jumps, have slots */
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 
@@ -115,6 +117,9 @@ void asm_reloc(struct emit *e, uint32_t at, enum xl_reloc_kind kind, uint32_t ad
 /* A disp32 to original address @addr, in an instruction that ends @behind bytes after the field. */
 void asm_pc32(struct emit *e, uint64_t addr, unsigned behind);
 void asm_lea_pc(struct emit *e, unsigned reg, uint64_t addr);
+/* Does @i, jmp [rip + slot], go to @likely? @reg changes. */
+void asm_compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely,
+			unsigned reg);
 /* RT_EXIT_PC = @pc, all registers kept. */
 void asm_exit_pc(struct emit *e, uint64_t pc);
 
@@ -169,14 +174,21 @@ void emit_check(struct emit *e, uint32_t *chain);
 void emit_check_cold(struct emit *e, const struct block *b, uint32_t chain);
 
 /* ---- emit_tree.c ----------------------------------------------------------------------------- */
-#define TREE_BOUND	480
+#define TREE_BOUND	500
 static inline bool grows_tree(const struct emit *e)
 {
 	return e->in->kind == XL_TREE;
 }
+/* In the cold part: what emit_budget_check() leaves to, whose rel32 is at @from. */
+void emit_tree_add(struct emit *e, uint32_t from);
 /* In the cold part, before who uses them. */
 void emit_tree_routines(struct emit *e, bool calls, bool jumps);
 void emit_tree_call(struct emit *e, uint64_t pc);
+/* Does call @b lead through a stub that is a block of the unit? */
+bool calls_through(struct emit *e, const struct block *b);
+void emit_tree_call_through(struct emit *e, const struct block *b);
+/* What is rare of these, behind all that is not. */
+void emit_tree_rest(struct emit *e, struct tree_rest r);
 void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo);
 /* What it returns is for the second, or NULL: nothing comes behind the first. */
 uint8_t *emit_tree_return(struct emit *e, const struct insn *ret);

@@ -303,7 +303,24 @@ void emit_own_changes(struct emit *e, uint32_t at)
 /* ---- budgets --------------------------------------------------------------------------------
  * Code that counts leaves when its budget is used up: at the beginning of some chains, so few that
  * no cycle is without one. A cycle within a unit goes back somewhere, in the order of the chains'
- * heads; any other leaves units. */
+ * heads; any other leaves units. Code that grows a tree adds what it has counted to the context
+ * before half the register overflows; there is no need where calls, returns and jumps to other
+ * functions do. */
+static bool leaves_function(struct scratch *s, const struct block *b)
+{
+	switch (b->kind) {
+	case X86_CALL:
+	case X86_CALL_IND:
+	case X86_RET:
+	case X86_STOP:
+		return true;
+	case X86_JMP:
+		return tree_crosses(s, b, b->to.pc);
+	default:
+		return false;
+	}
+}
+
 static bool leaves_unit(const struct block *b)
 {
 	switch (b->kind) {
@@ -345,6 +362,8 @@ void choose_checks(struct scratch *s)
 		const struct block *b = &s->block[k];
 		const uint32_t head = head_of(s, k);
 
+		if (s->in->kind == XL_TREE && leaves_function(s, b))
+			continue;
 		if (leaves_unit(b))
 			s->block[head].checks = true;
 		goes_back(s, &b->to, head);
@@ -407,7 +426,7 @@ void emit_check(struct emit *e, uint32_t *chain)
 	asm_map(e, 0, XL_AT_START);
 }
 
-/* Leave here if nothing is left. */
+/* Leave here if nothing is left; in code that grows a tree, if much is to be added. */
 void emit_budget_check(struct emit *e, uint32_t *chain)
 {
 	const bool keep = check_keeps_flags(e->b);
@@ -418,8 +437,11 @@ void emit_budget_check(struct emit *e, uint32_t *chain)
 		asm_map(e, 0, 0);
 		asm_bytes(e, "\x9f\x0f\x90\xc0", 4);		/* lahf; seto al */
 	}
-	asm_rex_w(e, e->cursor_reg, e->cursor_reg);		/* test thief, thief */
-	asm_byte(e, 0x85);
+	if (grows_tree(e))
+		asm_byte(e, 0x45);				/* the lower half */
+	else
+		asm_rex_w(e, e->cursor_reg, e->cursor_reg);
+	asm_byte(e, 0x85);					/* test cursor, cursor */
 	asm_byte(e, 0xc0 | (e->cursor_reg & 7) * 9);
 	asm_bytes(e, "\x0f\x88", 2);				/* js cold */
 	asm_u32(e, 0);

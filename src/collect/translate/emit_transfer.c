@@ -167,8 +167,7 @@ void emit_ret(struct emit *e, const struct insn *i)
 		miss = emit_tree_return(e, i);
 		if (!miss)
 			return;
-		asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov ecx, [rsp] */
-		load_distance(e, true);
+		load_distance(e, false);
 		asm_bytes(e, "\x48\x01\x0c\x24", 4);		/* add [rsp], rcx */
 	} else if (e->in->abi_flags) {
 		add_distance(e, n);
@@ -294,14 +293,6 @@ static bool needs_pair(const struct emit *e, const struct insn *i)
 		 (e->has_cursor && i->x.read >> e->cursor_reg & 1)));
 }
 
-/* Does @i, jmp [rip + slot], go to @likely? rcx changes. */
-static void compare_likely(struct emit *e, const struct insn *i, const struct xl_target *likely)
-{
-	asm_lea_pc(e, RCX, likely->pc);
-	asm_bytes(e, "\x48\x3b\x0d", 3);			/* cmp rcx, [rip + slot] */
-	asm_pc32(e, rip_operand(i), 0);
-}
-
 /* Jump to block.likely, if that is where @i, jmp [rip + slot], goes. The program's rcx is in its
  * slot, else it is there when control comes out of here. Flags change. */
 static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
@@ -309,7 +300,7 @@ static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
 {
 	uint32_t miss, rel;
 
-	compare_likely(e, i, likely);
+	asm_compare_likely(e, i, likely, RCX);
 	if (grows_tree(e)) {
 		asm_bytes(e, "\x0f\x85", 2);			/* jne */
 		asm_u32(e, 0);
@@ -552,7 +543,7 @@ static bool goes_to_stub(const struct emit *e, const struct block *b)
 static void emit_to_likely(struct emit *e, const struct block *stub, const struct xl_target *there)
 {
 	asm_slot_store(e, RCX, RT_S_RCX);
-	compare_likely(e, last_insn(e, stub), &stub->likely);
+	asm_compare_likely(e, last_insn(e, stub), &stub->likely, RCX);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_rel32(e, (const uint8_t []){ 0x0f, 0x85 }, 2, there);	/* jne */
 	asm_jump(e, JMP_ALWAYS, &stub->likely);
@@ -578,9 +569,13 @@ void emit_tail(struct emit *e, const struct tail *t)
 		else
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
-		if (grows_tree(e))
+		if (calls_through(e, b))
+			emit_tree_call_through(e, b);
+		else if (grows_tree(e))
 			emit_tree_call(e, b->to.pc);
-		if (goes_to_stub(e, b))
+		if (calls_through(e, b))
+			asm_jump(e, JMP_ALWAYS, &e->s->block[b->to.block].likely);
+		else if (goes_to_stub(e, b))
 			emit_to_likely(e, &e->s->block[b->to.block], &b->to);
 		else
 			asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);

@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* emit_tree.c - XL_TREE: where control comes to another function, the thread's context changes
  *
- * The cursor register counts instructions. At a call, a return, an indirect jump out of a function
- * and a direct one to another function they are added to the context's (struct rt_tree_node), and
- * the context becomes another one. What is met often is done here: a call, or a jump, whose block
+ * The cursor register counts instructions in its lower half; the upper one is where the next frame
+ * goes (RT_TREE_STATE). The frame below that says in which context control is: what is in memory is
+ * read long after it has been written, but for the context that a call leads to. At a call, a
+ * return, an indirect jump out of a function and a direct one to another function the instructions
+ * are added to the context's (struct rt_tree_node), and the context becomes another one. In
+ * between, loops see to it that the lower half does not overflow (choose_checks()). What is met
+ * often is done here: a call, or a jump, whose block
  * the context remembers; an indirect one that the thread's table has; a return to who has called.
  * All else leaves by RT_DO_TREE, with RT_EXIT_PC where the transfer leads to, and all of it is done
  * (runtime/contexts.c). Where flags may mean something everything leaves.
  *
  * Meanwhile no place is XL_AT_START: a signal waits until the transfer is done. */
+#include "base/mem.h"
 #include "collect/translate/emit.h"
 
 #define SELF	0			/* struct rt_tree_node */
 #define CALLS	8
-#define FRAME	16			/* bytes of struct rt_frame_of_call: ret, first, node */
+#define FRAME	16			/* bytes of struct rt_frame_of_call */
+#define RET	0
+#define FIRST	8
+#define NODE	12
 
 /* op gs:[base + disp] */
 static void at_base(struct emit *e, bool wide, uint8_t op, unsigned reg, unsigned base,
@@ -25,8 +33,13 @@ static void at_base(struct emit *e, bool wide, uint8_t op, unsigned reg, unsigne
 	if (rex != 0x40)
 		asm_byte(e, rex);
 	asm_byte(e, op);
-	asm_byte(e, (uint8_t)(0x80 | (reg & 7) << 3 | (base & 7)));
-	asm_u32(e, (uint32_t)disp);
+	if (fits8(disp)) {
+		asm_byte(e, (uint8_t)(0x40 | (reg & 7) << 3 | (base & 7)));
+		asm_byte(e, (uint8_t)disp);
+	} else {
+		asm_byte(e, (uint8_t)(0x80 | (reg & 7) << 3 | (base & 7)));
+		asm_u32(e, (uint32_t)disp);
+	}
 }
 
 static void load32(struct emit *e, unsigned reg, unsigned base, int32_t disp)
@@ -60,58 +73,74 @@ static void bind(const struct emit *e, uint8_t *from)
 	memcpy(from - 4, &rel, 4);
 }
 
-static void no_count(struct emit *e)
+/* What has been counted is the context's, whose offset is in @node, one of the first eight, from
+ * here on; and r11 is where the next frame goes. */
+static void add_to_context(struct emit *e, unsigned node)
 {
-	asm_bytes(e, "\x45\x31\xdb", 3);			/* xor r11d, r11d */
+	asm_bytes(e, "\x4c\x89", 2);				/* mov node, r11 */
+	asm_byte(e, (uint8_t)(0xd8 | node));
+	asm_bytes(e, "\x48\xc1", 2);				/* shr node, 32 */
+	asm_byte(e, (uint8_t)(0xe8 | node));
+	asm_byte(e, 32);
+	load32(e, node, node, NODE - FRAME);
+	at_base(e, false, 0x01, R11, node, SELF);
+	at_base(e, false, 0x83, 2, node, SELF + 4);		/* adc dword, 0 */
+	asm_byte(e, 0);
+	asm_bytes(e, "\x49\xc1\xeb\x20", 4);			/* shr r11, 32 */
 }
 
-/* What has been counted is the context's, whose offset is in @reg from here on. */
-static void add_to_context(struct emit *e, unsigned reg)
+/* Nothing is counted, and the next frame goes to r11 + @more. */
+static void give_state_back(struct emit *e, int8_t more)
 {
-	asm_slot_load(e, reg, RT_TREE_NODE);
-	at_base(e, true, 0x01, R11, reg, SELF);
+	if (more) {
+		asm_bytes(e, "\x4d\x8d\x5b", 3);		/* lea r11, [r11 + more] */
+		asm_byte(e, (uint8_t)more);
+	}
+	asm_bytes(e, "\x49\xc1\xe3\x20", 4);			/* shl r11, 32 */
+}
+
+static void put_number(struct emit *e, uint32_t block)
+{
+	asm_reloc(e, here(e), XL_REL_BLOCK, block);
+	asm_u32(e, 0);
 }
 
 static void put_key(struct emit *e)
 {
-	asm_reloc(e, here(e), XL_REL_BLOCK, e->index);
-	asm_u32(e, 0);
+	put_number(e, e->index);
 }
 
-static unsigned slot_of(const struct emit *e)
+/* A slot of a context of the function of block e->index. */
+static uint32_t next_slot(struct emit *e)
 {
-	return e->index & 3;
+	struct xl_segment g;
+
+	tree_segment(e->s, e->s->block[e->index].pc, &g);
+	return e->tree_sites++ % g.slots;
 }
 
-static int32_t slot_at(const struct emit *e)
+static int32_t slot_at(uint32_t slot)
 {
-	return RT_TREE_SLOT + 8 * (int32_t)slot_of(e);
+	return RT_TREE_SLOT + 8 * (int32_t)slot;
 }
 
-static void put_event(struct emit *e, uint32_t event)
+static void put_event_of(struct emit *e, uint32_t event, uint32_t block)
 {
 	asm_slot_op32(e, 0xc7, 0, RT_TREE_EVENT);
 	asm_u32(e, event);
 	asm_slot_op32(e, 0xc7, 0, RT_EXIT_ID);
-	put_key(e);
+	put_number(e, block);
 }
 
-/* All registers are the program's; it goes on behind this. @routine: what tries first, where flags
- * are free and nothing is counted; 0: none. */
-static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uint32_t routine)
+static void put_event(struct emit *e, uint32_t event)
 {
-	put_event(e, event | slot_of(e) << 4 | RT_TREE_HAS_CONT);
-	if (routine) {
-		asm_lea_pc(e, R11, pc);
-		asm_slot_store(e, R11, RT_EXIT_PC);
-		asm_bytes(e, "\x4c\x8d\x1d", 3);		/* lea r11, [rip + cont] */
-		asm_u32(e, 9 + 3 + 5);
-		asm_slot_store(e, R11, RT_CONT);
-		no_count(e);
-		asm_byte(e, 0xe9);
-		asm_u32(e, routine - (here(e) + 4));
-		return;
-	}
+	put_event_of(e, event, e->index);
+}
+
+/* All registers are the program's; it goes on behind this. */
+static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc)
+{
+	put_event(e, event | RT_TREE_HAS_CONT);
 	asm_exit_pc(e, pc);
 	asm_slot_store(e, RAX, RT_S_TMP);
 	asm_bytes(e, "\x48\x8d\x05", 3);			/* lea rax, [rip + cont] */
@@ -120,6 +149,21 @@ static void leave_and_come_back(struct emit *e, uint32_t event, uint64_t pc, uin
 	asm_slot_load(e, RAX, RT_S_TMP);
 	asm_slot_jump(e, RT_DO_TREE);
 }
+
+/* The same where r11 is the frame, rax the context, the program's rax and rcx are in their slots
+ * and flags are free: @routine tries first. */
+static void look_further(struct emit *e, const struct tree_rest *r)
+{
+	asm_lea_pc(e, RCX, r->pc);
+	asm_slot_store(e, RCX, RT_EXIT_PC);
+	asm_bytes(e, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + cont] */
+	asm_u32(e, r->cont - (here(e) + 4));
+	asm_slot_store(e, RCX, RT_CONT);
+	put_event_of(e, r->event | RT_TREE_HAS_CONT, r->key);
+	asm_byte(e, 0xe9);
+	asm_u32(e, r->routine - (here(e) + 4));
+}
+#define LOOK_FURTHER_BYTES (7 + 9 + 7 + 9 + 12 + 12 + 5)
 
 /* ---- functions ------------------------------------------------------------------------------- */
 void tree_segment(struct scratch *s, uint64_t pc, struct xl_segment *out)
@@ -168,129 +212,218 @@ static bool is_stub(const struct emit *e)
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
-/* The caller's context @node waits in its frame, and r11 is the next one's place. */
-static void push_frame(struct emit *e, unsigned node)
+/* r11 is where the next frame goes: it is of @child, from where [rsp] says; that register changes.
+ * @through: instructions of a stub on the way, or 0.
+ * The first store faults if there is no room (rt_tree_deep()). */
+static void push_child(struct emit *e, unsigned child, uint32_t through)
 {
-	asm_slot_load(e, R11, RT_TREE_FRAME);
-	store32(e, node, R11, 12 - FRAME);
-}
-
-/* ... which is @child's, from where [rsp] says; the register changes. */
-static void push_child(struct emit *e, unsigned child)
-{
-	store32(e, child, R11, 8);
-	asm_slot_store(e, child, RT_TREE_NODE);
+	store32(e, child, R11, FIRST);
+	store32(e, child, R11, NODE);
 	at_base(e, true, 0xff, 0, child, CALLS);		/* inc */
+	if (through) {
+		load32(e, child, child, RT_TREE_VIA);
+		at_base(e, true, 0xff, 0, child, CALLS);
+		at_base(e, true, 0x83, 0, child, SELF);		/* add qword, through */
+		asm_byte(e, (uint8_t)through);
+	}
 	asm_byte(e, 0x48);					/* mov child, [rsp] */
 	asm_byte(e, 0x8b);
 	asm_byte(e, (uint8_t)(0x04 | child << 3));
 	asm_byte(e, 0x24);
-	at_base(e, true, 0x89, child, R11, 0);
-	asm_bytes(e, "\x4d\x8d\x5b\x10", 4);			/* lea r11, [r11 + 16] */
-	asm_slot_store(e, R11, RT_TREE_FRAME);
+	at_base(e, true, 0x89, child, R11, RET);
+	give_state_back(e, FRAME);
+}
+
+/* jne to what comes later */
+static uint32_t from_here(struct emit *e)
+{
+	jump_if_not_equal(e);
+	return here(e) - 4;
+}
+
+static void add_rest(struct emit *e, const struct tree_rest *r)
+{
+	struct scratch *s = e->s;
+
+	pm_grow(s->tree_rest, s->ntree_rest, s->cap_tree_rest);
+	s->tree_rest[s->ntree_rest++] = *r;
 }
 
 /* Of a direct call to @pc, whose return address is on the stack. */
 void emit_tree_call(struct emit *e, uint64_t pc)
 {
-	uint8_t *miss, *done;
+	const uint32_t slot = next_slot(e);
+	struct tree_rest r = { 0, 0, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, e->index,
+			       e->tree_call, e->index, pc, 0 };
 
 	if (!e->in->abi_flags) {
-		leave_and_come_back(e, RT_ENDS_CALL, pc, 0);
+		leave_and_come_back(e, RT_ENDS_CALL, pc);
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
 	add_to_context(e, RAX);
-	at_base(e, false, 0x81, 7, RAX, slot_at(e));		/* cmp dword, key */
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));		/* cmp dword, key */
 	put_key(e);
-	miss = jump_if_not_equal(e);
-	push_frame(e, RAX);
-	load32(e, RAX, RAX, slot_at(e) + 4);
-	push_child(e, RAX);
-	no_count(e);
+	r.from = from_here(e);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
+	push_child(e, RAX, 0);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	done = jump_over(e);
-	bind(e, miss);
-	no_count(e);
+	r.cont = here(e);
+	add_rest(e, &r);
+}
+
+/* A stub has a context of its own, beside that which it leads to: both are there once it is in
+ * struct rt_tree_node.via. */
+bool calls_through(struct emit *e, const struct block *b)
+{
+	const struct block *to = calls_stub(e->s, b) ? &e->s->block[b->to.block] : NULL;
+	struct xl_segment g;
+
+	if (!to || !grows_tree(e) || !e->in->abi_flags || to->likely.where == TO_NOWHERE ||
+	    to->n != e->tree_stub_insns)
+		return false;
+	tree_segment(e->s, to->pc, &g);
+	return g.stub && tree_crosses(e->s, b, to->pc) && is_entry(e->s, to->pc);
+}
+
+void emit_tree_call_through(struct emit *e, const struct block *b)
+{
+	const struct block *stub = &e->s->block[b->to.block];
+	const uint32_t slot = next_slot(e);
+	struct tree_rest r = { 0, 0, RT_ENDS_CALL | RT_TREE_MEMO | RT_TREE_THROUGH | stub->n << 12 |
+			       slot << 16, b->to.block, e->tree_through, e->index, stub->pc,
+			       stub->likely.pc };
+	struct tree_rest unlikely = { .block = e->index };
+
+	asm_slot_store(e, RAX, RT_S_TMP);
+	asm_compare_likely(e, &e->s->insn[stub->first + stub->n - 1], &stub->likely, RAX);
+	unlikely.from = from_here(e);
+	add_to_context(e, RAX);
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
+	put_number(e, r.key);
+	r.from = from_here(e);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
+	push_child(e, RAX, stub->n);
 	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_CALL | RT_TREE_MEMO, pc, e->tree_call);
-	bind(e, done);
+	r.cont = here(e);
+	add_rest(e, &r);
+	add_rest(e, &unlikely);
+}
+
+void emit_tree_rest(struct emit *e, struct tree_rest r)
+{
+	const struct block *b = &e->s->block[r.block];
+	const uint32_t rel = here(e) - (r.from + 4), was = e->index;
+
+	memcpy(e->base + r.from, &rel, 4);
+	e->index = r.block;
+	if (r.event) {
+		asm_slot_store(e, RCX, RT_S_RCX);
+		if (r.likely) {
+			asm_lea_pc(e, RCX, r.likely);
+			asm_slot_store(e, RCX, RT_S_TMP2);
+		}
+		look_further(e, &r);
+	} else {
+		asm_slot_load(e, RAX, RT_S_TMP);
+		emit_tree_call(e, b->to.pc);
+		e->stale = true;
+		asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	}
+	e->index = was;
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+void emit_tree_add(struct emit *e, uint32_t from)
+{
+	const uint32_t rel = here(e) - (from + 4);
+
+	memcpy(e->base + from, &rel, 4);
+	asm_slot_store(e, RCX, RT_S_RCX);
+	add_to_context(e, RCX);
+	give_state_back(e, 0);
+	asm_slot_load(e, RCX, RT_S_RCX);
+	asm_byte(e, 0xe9);
+	asm_u32(e, from + 4 - (here(e) + 4));
+}
+
+/* The context in @child is where a jump leads to; r11 is where the next frame goes. */
+static void enter_child(struct emit *e, unsigned child, bool is_first)
+{
+	at_base(e, true, 0xff, 0, child, CALLS);
+	store32(e, child, R11, NODE - FRAME);
+	if (is_first)
+		store32(e, child, R11, FIRST - FRAME);
 }
 
 /* ---- what a slot does not remember ------------------------------------------------------------
- * One routine of the unit for calls, one for jumps. RT_CONT says where to go on; flags change. */
+ * One routine of the unit for calls, one for jumps. r11 is the frame, rax the context, rcx and rax
+ * are in their slots, and RT_CONT says where to go on; flags change. */
 static uint8_t *compare_site(struct emit *e, unsigned reg, int32_t field)
 {
-	at_base(e, false, 0x39, reg, R11, RT_TREE_SITES + field);
+	at_base(e, false, 0x39, reg, RCX, RT_TREE_SITES + field);
 	return jump_if_not_equal(e);
 }
 
-static void emit_routine(struct emit *e, bool call)
+static void emit_routine(struct emit *e, bool call, uint32_t through)
 {
 	uint8_t *miss[3];
 
-	asm_slot_store(e, RAX, RT_S_TMP);
-	asm_slot_store(e, RCX, RT_S_RCX);
-	asm_slot_load(e, RAX, RT_TREE_NODE);
-	if (!call)
-		at_base(e, true, 0x01, R11, RAX, SELF);	/* none, if that has been done */
 	asm_slot_load(e, RCX, RT_EXIT_ID);
-	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
-	asm_bytes(e, "\x41\xc1\xe3\x04", 4);		/* shl r11d, 4 */
-	asm_bytes(e, "\x41\x31\xc3", 3);			/* xor r11d, eax */
-	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
+	asm_bytes(e, "\xc1\xe1\x04\x31\xc1\x81\xe1", 7);	/* shl ecx, 4; xor ecx, eax; and */
 	asm_u32(e, RT_TREE_SITES_MASK);
 	miss[0] = compare_site(e, RAX, 0);
-	miss[1] = compare_site(e, RCX, 4);
+	asm_slot_load(e, RAX, RT_EXIT_ID);
+	miss[1] = compare_site(e, RAX, 4);
 	if (call) {
-		load32(e, RCX, R11, RT_TREE_SITES + 8);
-		push_frame(e, RAX);
-		push_child(e, RCX);
+		load32(e, RAX, RCX, RT_TREE_SITES + 8);
+		push_child(e, RAX, through);
 	} else {
-		asm_slot_load(e, RCX, RT_TREE_FRAME);
-		load32(e, RCX, RCX, 8 - FRAME);
-		miss[2] = compare_site(e, RCX, 12);
-		load32(e, RCX, R11, RT_TREE_SITES + 8);
-		asm_slot_store(e, RCX, RT_TREE_NODE);
-		at_base(e, true, 0xff, 0, RCX, CALLS);
+		load32(e, RAX, R11, FIRST - FRAME);
+		miss[2] = compare_site(e, RAX, 12);
+		load32(e, RAX, RCX, RT_TREE_SITES + 8);
+		enter_child(e, RAX, false);
+		give_state_back(e, 0);
 	}
-	no_count(e);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_slot_load(e, RAX, RT_S_TMP);
 	asm_slot_jump(e, RT_CONT);
 	for (unsigned k = 0; k < (call ? 2 : 3); k++)
 		bind(e, miss[k]);
-	no_count(e);
+	give_state_back(e, 0);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_slot_load(e, RAX, RT_S_TMP);
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
+/* Of the unit's stubs that calls may lead through; 0: there are none. */
+static uint32_t stub_insns(const struct scratch *s)
+{
+	for (size_t k = 0; k < s->nblock; k++)
+		if (s->block[k].mark & MARK_STUB && s->block[k].n <= 3)
+			return s->block[k].n;
+	return 0;
+}
+
 void emit_tree_routines(struct emit *e, bool calls, bool jumps)
 {
-	e->tree_call = e->tree_jump = 0;
+	e->tree_call = e->tree_through = e->tree_jump = 0;
+	e->tree_stub_insns = stub_insns(e->s);
 	if (calls) {
 		e->tree_call = here(e);
-		emit_routine(e, true);
+		emit_routine(e, true, 0);
+	}
+	if (calls && e->tree_stub_insns) {
+		e->tree_through = here(e);
+		emit_routine(e, true, e->tree_stub_insns);
 	}
 	if (jumps) {
 		e->tree_jump = here(e);
-		emit_routine(e, false);
+		emit_routine(e, false, 0);
 	}
 }
 
 /* ---- jumps ----------------------------------------------------------------------------------- */
-/* The context in @child is where a jump leads to. */
-static void enter_child(struct emit *e, unsigned child, bool stub)
-{
-	asm_slot_store(e, child, RT_TREE_NODE);
-	at_base(e, true, 0xff, 0, child, CALLS);
-	if (!stub)
-		return;
-	asm_slot_load(e, R11, RT_TREE_FRAME);
-	store32(e, child, R11, 8 - FRAME);
-}
-
 static void keep_flags(struct emit *e)
 {
 	asm_bytes(e, "\x9f\x0f\x90\xc0", 4);			/* lahf; seto al */
@@ -303,50 +436,74 @@ static void give_flags_back(struct emit *e)
 	asm_bytes(e, "\x04\x7f\x9e", 3);			/* add al, 127; sahf */
 }
 
+/* Where a jump's context rax is not its frame's first: the result is a jump to where it is not
+ * remembered. */
+static uint8_t *jump_from_other(struct emit *e, uint32_t slot)
+{
+	uint8_t *miss, *back, *entered;
+
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
+	put_key(e);
+	miss = jump_if_not_equal(e);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
+	asm_bytes(e, "\xa8\x01", 2);				/* test al, RT_TREE_GOES_BACK */
+	back = jump_if_not_equal(e);
+	enter_child(e, RAX, false);
+	entered = jump_over(e);
+	bind(e, back);
+	asm_bytes(e, "\xff\xc8", 2);				/* dec eax */
+	store32(e, RAX, R11, NODE - FRAME);
+	bind(e, entered);
+	return miss;
+}
+
 /* A direct jump from the current block to @t, or falling there. */
 void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 {
 	const bool free = !(live_at(e, t) & LV_FLAGS) ||
 		(e->in->abi_flags && is_entry(e->s, t->pc));
-	const int32_t second = RT_TREE_SLOT + 8 * (int32_t)(slot_of(e) ^ 1);
+	const uint32_t slot = next_slot(e), second = next_slot(e);
+	const uint32_t event = RT_ENDS_ON | RT_TREE_MEMO | slot << 16 | second << 24;
 	uint8_t *miss, *other, *also, *done, *entered;
 
 	if (!memo) {
-		leave_and_come_back(e, RT_ENDS_ON, t->pc, 0);
+		leave_and_come_back(e, RT_ENDS_ON, t->pc);
 		return;
 	}
 	asm_slot_store(e, RAX, RT_S_TMP);
 	if (!free)
 		keep_flags(e);
 	add_to_context(e, RAX);
-	asm_slot_load(e, R11, RT_TREE_FRAME);
-	at_base(e, false, 0x39, RAX, R11, 8 - FRAME);		/* cmp first, node */
+	at_base(e, false, 0x39, RAX, R11, FIRST - FRAME);	/* cmp first, node */
 	other = jump_if_not_equal(e);
-	at_base(e, false, 0x81, 7, RAX, slot_at(e));
+	at_base(e, false, 0x81, 7, RAX, slot_at(slot));
 	put_key(e);
 	miss = jump_if_not_equal(e);
-	load32(e, RAX, RAX, slot_at(e) + 4);
+	load32(e, RAX, RAX, slot_at(slot) + 4);
 	enter_child(e, RAX, is_stub(e));
 	entered = jump_over(e);
 	bind(e, other);
-	at_base(e, false, 0x81, 7, RAX, second);
-	put_key(e);
-	also = jump_if_not_equal(e);
-	load32(e, RAX, RAX, second + 4);
-	enter_child(e, RAX, false);
+	also = jump_from_other(e, second);
 	bind(e, entered);
-	no_count(e);
+	give_state_back(e, 0);
 	if (!free)
 		give_flags_back(e);
 	asm_slot_load(e, RAX, RT_S_TMP);
 	done = jump_over(e);
 	bind(e, miss);
 	bind(e, also);
-	no_count(e);
-	if (!free)
-		give_flags_back(e);
-	asm_slot_load(e, RAX, RT_S_TMP);
-	leave_and_come_back(e, RT_ENDS_ON | RT_TREE_MEMO, t->pc, free ? e->tree_jump : 0);
+	if (free && e->tree_jump) {
+		asm_slot_store(e, RCX, RT_S_RCX);
+		look_further(e, &(struct tree_rest){ .event = event, .key = e->index,
+			.routine = e->tree_jump, .pc = t->pc,
+			.cont = here(e) + LOOK_FURTHER_BYTES });
+	} else {
+		give_state_back(e, 0);
+		if (!free)
+			give_flags_back(e);
+		asm_slot_load(e, RAX, RT_S_TMP);
+		leave_and_come_back(e, event, t->pc);
+	}
 	bind(e, done);
 }
 
@@ -382,7 +539,8 @@ static void leave_by_return(struct emit *e, const struct insn *ret)
 	asm_map(e, e->b->n, 0);
 }
 
-/* rcx is in its slot. Where it comes out the context is the caller's. */
+/* rcx is in its slot. Where it comes out the context is the caller's, and rcx is the return
+ * address. */
 uint8_t *emit_tree_return(struct emit *e, const struct insn *ret)
 {
 	uint8_t *miss;
@@ -394,15 +552,10 @@ uint8_t *emit_tree_return(struct emit *e, const struct insn *ret)
 	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
 	asm_map(e, e->b->n - 1, XL_RCX_SAVED);		/* it may fault where it goes */
 	add_to_context(e, RCX);
-	asm_bytes(e, "\x4c\x8b\x1c\x24", 4);			/* mov r11, [rsp] */
-	asm_slot_load(e, RCX, RT_TREE_FRAME);
-	at_base(e, true, 0x39, R11, RCX, -FRAME);		/* cmp ret, r11 */
+	asm_bytes(e, "\x48\x8b\x0c\x24", 4);			/* mov rcx, [rsp] */
+	at_base(e, true, 0x39, RCX, R11, RET - FRAME);		/* cmp ret, rcx */
 	miss = jump_if_not_equal(e);
-	asm_bytes(e, "\x48\x8d\x49\xf0", 4);			/* lea rcx, [rcx - 16] */
-	asm_slot_store(e, RCX, RT_TREE_FRAME);
-	load32(e, RCX, RCX, 12 - FRAME);
-	asm_slot_store(e, RCX, RT_TREE_NODE);
-	no_count(e);
+	give_state_back(e, -FRAME);
 	return miss;
 }
 
@@ -413,7 +566,7 @@ void emit_tree_return_end(struct emit *e, const struct insn *ret, uint8_t *miss)
 		return;
 	asm_map(e, e->b->n, 0);
 	bind(e, miss);
-	no_count(e);
+	give_state_back(e, 0);
 	leave_by_return(e, ret);
 }
 
@@ -429,51 +582,51 @@ static void leave_by_target(struct emit *e, uint32_t event)
 	asm_slot_jump(e, RT_DO_TREE);
 }
 
+/* rcx: a target, rdx: a context, | 1; the result is in rax, which is in its slot. */
 static void look_up(struct emit *e, uint8_t *miss[2])
 {
-	asm_bytes(e, "\x41\x89\xcb", 3);			/* mov r11d, ecx */
-	asm_bytes(e, "\x41\x31\xd3", 3);			/* xor r11d, edx */
-	asm_bytes(e, "\x41\x81\xe3", 3);			/* and r11d, mask */
+	asm_bytes(e, "\x89\xc8\x31\xd0\x25", 5);	/* mov eax, ecx; xor eax, edx; and */
 	asm_u32(e, RT_TREE_TARGETS_MASK);
-	at_base(e, true, 0x39, RCX, R11, RT_TREE_TARGETS);
+	at_base(e, true, 0x39, RCX, RAX, RT_TREE_TARGETS);
 	miss[0] = jump_if_not_equal(e);
-	at_base(e, false, 0x39, RDX, R11, RT_TREE_TARGETS + 8);
+	at_base(e, false, 0x39, RDX, RAX, RT_TREE_TARGETS + 8);
 	miss[1] = jump_if_not_equal(e);
-	load32(e, RCX, R11, RT_TREE_TARGETS + 12);
+	load32(e, RAX, RAX, RT_TREE_TARGETS + 12);
 }
 
-/* What look_up() found is entered; where it did not, at @miss, the runtime does it. The result is a
- * jump over that, to be bound. */
+/* What look_up() found is entered; where it did not, at @miss, the runtime does it. r11 is where
+ * the next frame goes. The result is a jump over that, to be bound. */
 static uint8_t *leave_if_missed(struct emit *e, uint8_t *miss[2], uint32_t event)
 {
 	uint8_t *found;
 
-	no_count(e);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	found = jump_over(e);
 	bind(e, miss[0]);
 	bind(e, miss[1]);
-	no_count(e);
+	give_state_back(e, 0);
+	asm_slot_load(e, RAX, RT_S_TMP);
 	leave_by_target(e, event);
+	asm_slot_load(e, RCX, RT_EXIT_PC);
 	return found;
 }
 
-/* Of an indirect call, whose return address is on the stack. */
+/* Of an indirect call to rcx, whose return address is on the stack. */
 void emit_tree_call_target(struct emit *e)
 {
 	uint8_t *miss[2];
 
-	asm_slot_load(e, RCX, RT_EXIT_PC);
 	if (!e->in->abi_flags) {
+		asm_slot_load(e, RCX, RT_EXIT_PC);
 		leave_by_target(e, RT_ENDS_CALL);
 		asm_slot_load(e, RCX, RT_EXIT_PC);
 		return;
 	}
+	asm_slot_store(e, RAX, RT_S_TMP);
 	add_to_context(e, RDX);
 	look_up(e, miss);
-	push_frame(e, RDX);
-	push_child(e, RCX);
+	push_child(e, RAX, 0);
 	bind(e, leave_if_missed(e, miss, RT_ENDS_CALL | RT_TREE_MEMO));
-	asm_slot_load(e, RCX, RT_EXIT_PC);
 }
 
 /* Of an indirect jump: rcx is the target, both are in their slots. Flags change if @free; behind
@@ -507,26 +660,26 @@ void emit_tree_jump_target(struct emit *e, bool free)
 		asm_slot_load(e, RAX, RT_S_TMP);
 		leave_by_target(e, RT_ENDS_JUMP);
 	} else {
+		asm_slot_store(e, RAX, RT_S_TMP);
 		add_to_context(e, RDX);
-		asm_slot_load(e, R11, RT_TREE_FRAME);
-		at_base(e, false, 0x39, RDX, R11, 8 - FRAME);
-		asm_bytes(e, "\x41\x0f\x95\xc3", 4);		/* setne r11b */
-		asm_bytes(e, "\x45\x0f\xb6\xdb", 4);		/* movzx r11d, r11b */
-		asm_bytes(e, "\x44\x09\xda", 3);		/* or edx, r11d */
+		at_base(e, false, 0x39, RDX, R11, FIRST - FRAME);
+		asm_bytes(e, "\x0f\x95\xc0\x0f\xb6\xc0", 6);	/* setne al; movzx eax, al */
+		asm_bytes(e, "\x09\xc2", 2);			/* or edx, eax */
 		look_up(e, miss);
-		enter_child(e, RCX, false);
+		enter_child(e, RAX, false);
 		if (g.stub) {
 			asm_bytes(e, "\xf6\xc2\x01", 3);	/* test dl, 1 */
 			first = jump_if_not_equal(e);
-			asm_slot_load(e, R11, RT_TREE_FRAME);
-			store32(e, RCX, R11, 8 - FRAME);
+			store32(e, RAX, R11, FIRST - FRAME);
 			bind(e, first);
 		}
+		give_state_back(e, 0);
 		also = leave_if_missed(e, miss, RT_ENDS_JUMP | RT_TREE_MEMO);
 	}
 	if (also)
 		bind(e, also);
-	asm_slot_load(e, RCX, RT_EXIT_PC);
+	else
+		asm_slot_load(e, RCX, RT_EXIT_PC);
 	bind(e, done);
 	asm_map(e, e->b->n - 1, XL_RCX_SAVED | XL_RDX_SAVED);
 }

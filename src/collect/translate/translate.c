@@ -97,6 +97,7 @@ void xl_thread_done(void)
 	free(s->pending);
 	free(s->fixup);
 	free(s->tail);
+	free(s->tree_rest);
 	free(s->edge);
 	free(s->leave);
 	free(s->preds);

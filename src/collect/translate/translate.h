@@ -32,7 +32,7 @@ enum xl_kind { XL_PROFILE, XL_BRANCH, XL_EXEC, XL_TREE };
 /* Code [lo, hi) is of one function, which begins at @begin. */
 struct xl_segment {
 	uint64_t lo, hi, begin;
-	uint32_t function;
+	uint32_t function, slots;	/* slots: of its contexts */
 	bool stub;			/* of a procedure linkage table, or like one */
 };
 

@@ -126,6 +126,14 @@ struct tail {				/* of a call, see emit_transfer.c */
 	uint32_t block;
 };
 
+struct tree_rest {			/* of a call, see emit_tree.c */
+	uint32_t from;			/* the rel32 that leads to it */
+	uint32_t cont;			/* where the call goes on */
+	uint32_t event, key, routine;	/* event 0: of a call through a stub, to be made as any */
+	uint32_t block;
+	uint64_t pc, likely;		/* the stub is likely to lead there */
+};
+
 struct edge {				/* a branch that leaves a chain, see emit_count.c */
 	uint32_t at;			/* its rel32 */
 	uint32_t block;
@@ -171,6 +179,8 @@ struct scratch {
 	size_t nfixup, cap_fixup;
 	struct tail *tail;
 	size_t ntail, cap_tail;
+	struct tree_rest *tree_rest;
+	size_t ntree_rest, cap_tree_rest;
 	struct edge *edge;
 	size_t nedge, cap_edge;
 	struct leave *leave;
