@@ -400,7 +400,8 @@ static const char *level_of(const char *options)
 
 static enum pm_status make(struct parts_maker *m, const char *recording,
 			   const struct pm_run_opts *o, const char *options,
-			   const char *const *info, uint64_t every, struct pm_output *out, struct parts_result *result, struct pm_err *err)
+			   const char *const *info, uint64_t every, struct pm_output *out,
+			   struct parts_result *result, struct pm_err *err)
 {
 	enum pm_status st = PM_OK;
 
