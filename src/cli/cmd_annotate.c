@@ -38,6 +38,7 @@ int cmd_annotate(int argc, char **argv)
 	struct pm_opt_list sims = { 0 };
 	const char *format = NULL, *syntax = NULL;
 	struct results o = { .annotate = true, .top = 5 };
+	uint64_t jobs = 1;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("What to count and show"),
 		OPT_LIST('s', "sim", &sims, "NAME:CONFIG",
@@ -56,6 +57,8 @@ int cmd_annotate(int argc, char **argv)
 		OPT_STR(0, "syntax", &syntax, "att|intel", "of disassembly (default: att)"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
+		OPT_U64('j', "jobs", &jobs, "N",
+			"FILE is a recording: N replays at once, each of which traces parts (1)"),
 		OPT_STR('o', "output", &o.text, "FILE", "the listing goes to FILE"),
 		RESULTS_OPTIONS(o),
 		OPT_END
@@ -84,6 +87,6 @@ int cmd_annotate(int argc, char **argv)
 	for (unsigned i = 0; i < sims.n && !s; i++)
 		s = pm_sink_add(p, sims.v[i], pm_sims, &err);
 	if (!s)
-		s = replayed_open(argv[0], format, &src, &which, &err);
+		s = replayed_open_by(jobs, argv[0], format, &src, &which, &err);
 	return results_run(&o, s, p, &src, which, src.facts, "Annotated code", argv[0], &err);
 }

@@ -5,8 +5,42 @@
 #include "analyse/cache_filter.h"
 #include "analyse/names.h"
 #include "cli/progress.h"
+#include "cli/replayed.h"
+#include "cli/run_ends.h"
+#include "cli/run_parts.h"
 #include "cli/traces.h"
 #include "collect/query/ref_values.h"
+#include "collect/query/trace_parts.h"
+#include "collect/record/recording.h"
+
+static bool is_pug(const char *out, const char *format)
+{
+	struct pm_err none = { 0 };
+	const struct pm_format *to = format ? pm_format_find(format, &none) :
+		pm_format_by_name(out);
+
+	return to && !strcmp(to->name, "pug");
+}
+
+/* Chunks need not be made anew. The exit status; -1: it has to be one replay. */
+static int convert_parts(const char *recording, uint64_t jobs, const char *out, const char *format,
+			 const char *json)
+{
+	struct pm_run_opts o = { RUN_DEFAULTS, .kind = XL_EXEC };
+	struct pm_err err = { 0 };
+	int status, signal, failed;
+
+	if (rec_open(recording, &o.replay, &err) != PM_OK)
+		return traces_fail(&err);
+	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;
+	if (!run_parts_possible(&o)) {
+		rec_close(o.replay);
+		return -1;
+	}
+	failed = run_parts(recording, jobs, &o, out, format, "convert", json, &status, &signal);
+	rec_close(o.replay);
+	return failed < 0 ? 0 : failed;
+}
 
 int cmd_convert(int argc, char **argv)
 {
@@ -27,6 +61,7 @@ int cmd_convert(int argc, char **argv)
 	const char *from = NULL, *to = NULL, *json = NULL, *filter = NULL;
 	struct values_part part = { 0 };
 	bool values = false;
+	uint64_t jobs = 1;
 	void *filled = NULL;
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
@@ -38,6 +73,8 @@ int cmd_convert(int argc, char **argv)
 		OPT_U64(0, "skip", &part.skip, "N",
 			"... not of its first N instructions, of all threads together"),
 		OPT_U64(0, "length", &part.length, "N", "... of the next N instructions"),
+		OPT_U64('j', "jobs", &jobs, "N",
+			"IN is a recording: N replays at once, each of which traces parts (1)"),
 		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
 		OPT_END
 	};
@@ -57,8 +94,18 @@ int cmd_convert(int argc, char **argv)
 			     "standard output has no name to tell the format from; use -t FORMAT");
 	if (!values && (part.skip || part.length))
 		pm_opt_usage(&help, "--skip and --length are about --values; `pugmark slice` cuts");
+	if (!parts_number(jobs))
+		pm_opt_usage(&help, "-j: from 1 to 64");
+	if (jobs > 1 && (values || from || !replayed_is(argv[0])))
+		pm_opt_usage(&help, "-j is for recordings, without --values");
+	if (jobs > 1 && !filter && is_pug(argv[1], to)) {
+		status = convert_parts(argv[0], jobs, argv[1], to, json);
+		if (status >= 0)
+			return status;
+		jobs = 1;
+	}
 	status = values ? traces_open_values(argv[0], &part, &src, &which, &filled) :
-		traces_open(argv[0], from, &src, &which);
+		traces_open_by(jobs, argv[0], from, &src, &which);
 	if (status)
 		return status;
 	out = traces_output_format(argv[1], to);

@@ -10,9 +10,11 @@
 #include "cli/cli.h"
 #include "cli/manners.h"
 #include "cli/run_ends.h"
+#include "cli/run_parts.h"
 #include "cli/run_trace.h"
 #include "cli/traces.h"
 #include "collect/control/process.h"
+#include "collect/query/trace_parts.h"
 #include "collect/record/recording.h"
 #include "report/out.h"
 #include "report/profile_report.h"
@@ -371,6 +373,47 @@ int cmd_run(int argc, char **argv)
 	return run_wanted(&t, &o, &f);
 }
 
+/* Only a .pug is put together of parts, and nothing else is made meanwhile. */
+static bool is_pug_alone(struct run_trace *t, const struct outputs *f)
+{
+	const char *const other[] = { f->report, f->csv, f->parquet, f->html, f->callgrind,
+		f->counts, f->annotate, t->cache, t->lcov, t->cobertura, t->drcov, t->start_at,
+		t->stop_at };
+	const struct pm_format *to;
+	struct pm_err none = { 0 };
+
+	t->out = f->out;
+	for (size_t i = 0; i < NR(other); i++)
+		if (other[i])
+			return false;
+	if (!run_trace_wanted(t) || t->dump || t->count || t->usual || t->discard || t->sinks.n ||
+	    t->sims.n || t->after || t->length || t->every || t->exclude.n || t->threads.n ||
+	    branch_outputs_wanted(&t->branches) || tree_outputs_wanted(&t->results.tree) ||
+	    !run_trace_to_file(t) || pm_path_has_process(f->out))
+		return false;
+	to = t->format ? pm_format_find(t->format, &none) : pm_format_by_name(f->out);
+	return to && !strcmp(to->name, "pug");
+}
+
+static int replay_wanted(const char *recording, uint64_t jobs, struct run_trace *t,
+			 struct pm_run_opts *o, struct outputs *f)
+{
+	int status, sig, done;
+
+	if (jobs == 1)
+		return run_wanted(t, o, f);
+	if (!is_pug_alone(t, f))
+		pm_opt_usage(used_help, "-j is for a trace in a .pug: -o FILE.pug, and no part of "
+					"it");
+	if (t->branch && t->exec)
+		pm_opt_usage(used_help, "%s", run_trace_wrong(t));
+	if (!run_parts_possible(o))
+		return run_wanted(t, o, f);
+	o->kind = t->branch ? XL_BRANCH : XL_EXEC;
+	done = run_parts(recording, jobs, o, f->out, t->format, "run", f->json, &status, &sig);
+	return done >= 0 ? done : run_end_like(status, sig);
+}
+
 int cmd_replay(int argc, char **argv)
 {
 	struct pm_run_opts o = { RUN_DEFAULTS,
@@ -378,10 +421,13 @@ int cmd_replay(int argc, char **argv)
 	struct outputs f = { 0 };
 	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
 	const char *cache_limit = NULL;
+	uint64_t jobs = 1;
 	bool silent = false;
 	const struct pm_opt opts[] = {
 		WHAT_OPTIONS(f, t),
 		OPT_HEAD("the replay"),
+		OPT_U64('j', "jobs", &jobs, "N",
+			"N replays at once, each of which traces parts of a .pug (1)"),
 		OPT_FLAG(0, "no-output", &silent, "do not show what the program wrote"),
 		OPT_FLAG(0, "strict-flags", &o.strict_flags,
 			 "keep flags across calls and returns: slower"),
@@ -396,12 +442,14 @@ int cmd_replay(int argc, char **argv)
 	if (pm_opt_parse(argc, argv, opts, used_help, false) != 1)
 		pm_opt_usage(used_help, "expected one recording");
 	set_cache_limit(&o, cache_limit);
+	if (!parts_number(jobs))
+		pm_opt_usage(used_help, "-j: from 1 to 64");
 	o.echo = !silent;
 	t.silent = silent;
 	if (rec_open(argv[0], &o.replay, &err) != PM_OK)
 		return traces_fail(&err);
 	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;
-	status = run_wanted(&t, &o, &f);
+	status = replay_wanted(argv[0], jobs, &t, &o, &f);
 	rec_close(o.replay);
 	return status;
 }

@@ -56,12 +56,12 @@ static enum pm_status schedule_open(const struct pm_schedule_conf *sched, char *
 }
 
 static enum pm_status trace_open(const struct pm_schedule_conf *sched, char **files, int n,
-				 const char *format, struct pm_source *src,
+				 const char *format, uint64_t jobs, struct pm_source *src,
 				 const struct pm_format **which, struct pm_err *err)
 {
 	if (sched->cores || sched->from)
 		return schedule_open(sched, files, n, format, src, which, err);
-	return replayed_open(files[0], format, src, which, err);
+	return replayed_open_by(jobs, files[0], format, src, which, err);
 }
 
 static void check_schedule(const struct pm_schedule_conf *sched, uint64_t cores, int files,
@@ -119,8 +119,7 @@ int cmd_sim(int argc, char **argv)
 		"  pugmark sim --cores 4 --sim coherence:cores=4 prog.pug    who shares lines with "
 		"whom\n"
 		"Several FILEs are scheduled together: --cores.\n"
-		"An empty CONFIG is the simulator's default. The error for a wrong one says what "
-		"is allowed.\n"
+		"An empty CONFIG is the default. The error for a wrong one says what is allowed.\n"
 		"Many caches of one command share their work: a hundred sizes and ways take little "
 		"longer than one."
 	};
@@ -168,7 +167,8 @@ int cmd_sim(int argc, char **argv)
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
 		OPT_U64('j', "jobs", &o.jobs, "N",
 			"threads (default: processors, one for each simulator); "
-			"above 1, slices of a .pug are simulated at once where that is exact"),
+			"above 1, slices of a .pug are simulated at once where that is exact; of "
+			"a recording N replays trace parts"),
 		RESULTS_OPTIONS(o),
 		OPT_U64(0, "rows", &o.rows, "N", "rows of long lists in the text (20)"),
 		OPT_END
@@ -177,8 +177,8 @@ int cmd_sim(int argc, char **argv)
 	struct pm_source src = { 0 };
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p;
-	enum pm_status s;
 	uint32_t facts = 0, nsim = 0;
+	enum pm_status s;
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (list)
@@ -194,7 +194,7 @@ int cmd_sim(int argc, char **argv)
 	if (!s && !nsim && !usual && !tree_outputs_wanted(&o.tree))
 		pm_opt_usage(&help, "no simulator given; try --usual");
 	if (!s)
-		s = trace_open(&sched, argv, argc, format, &src, &which, &err);
+		s = trace_open(&sched, argv, argc, format, o.jobs, &src, &which, &err);
 	if (!s && usual)
 		s = traces_add_usual(p, src.facts, &err);
 	if (!s)

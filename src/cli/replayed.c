@@ -10,6 +10,7 @@
 #include "cli/manners.h"
 #include "cli/replayed.h"
 #include "collect/citcat/citcat.h"
+#include "collect/query/trace_parts.h"
 #include "collect/record/recording.h"
 #include "trace/cat_x86.h"
 
@@ -46,9 +47,9 @@ static pid_t execute(char **argv, int out)
 }
 
 /* Another pugmark does @args on @path and writes a trace to the pipe that is returned; -1. */
-static int start(const char *const *args, const char *path, struct pm_err *err)
+static int start(const char *const *args, const char *jobs, const char *path, struct pm_err *err)
 {
-	char *argv[16];
+	char *argv[20];
 	unsigned n = 0;
 	int fd[2];
 	pid_t pid;
@@ -61,6 +62,11 @@ static int start(const char *const *args, const char *path, struct pm_err *err)
 		argv[n] = (char *)(uintptr_t)args[n];
 		n++;
 	}
+	if (jobs) {
+		argv[n++] = (char *)(uintptr_t)"-j";
+		argv[n++] = (char *)(uintptr_t)jobs;
+	}
+	argv[n++] = (char *)(uintptr_t)"--";
 	argv[n] = (char *)(uintptr_t)path;
 	argv[n + 1] = NULL;
 	pid = execute(argv, fd[1]);
@@ -72,22 +78,30 @@ static int start(const char *const *args, const char *path, struct pm_err *err)
 	return -1;
 }
 
-enum pm_status replayed_open(const char *path, const char *format, struct pm_source *src,
-			     const struct pm_format **which, struct pm_err *err)
+bool replayed_is(const char *path)
+{
+	return kind_of(path) == RECORDING;
+}
+
+enum pm_status replayed_open_by(uint64_t jobs, const char *path, const char *format,
+				struct pm_source *src, const struct pm_format **which,
+				struct pm_err *err)
 {
 	static const char *const process[] = { "pugmark", "replay", "-q", "--no-output", "--exec",
-					       "-t", "pug:level=fast", "-o", "-", "--", NULL };
+					       "-t", "pug:level=fast", "-o", "-", NULL };
 	static const char *const machine[] = { "pugmark", "citcat", "replay", "-q",
-					       "-t", "pug:level=fast", "-o", "-", "--", NULL };
+					       "-t", "pug:level=fast", "-o", "-", NULL };
 	const enum replayed kind = format ? NOT_REPLAYED : kind_of(path);
-	char link[64];
+	char link[64], number[32];
 	enum pm_status st;
 	int fd;
 
 	if (kind == NOT_REPLAYED)
 		return pm_trace_open(path, format, src, which, err);
 	manners_tell("%s: a recording, which is replayed", path);
-	fd = start(kind == RECORDING ? process : machine, path, err);
+	snprintf(number, sizeof number, "%u", parts_number(jobs) ? (unsigned)jobs : PARTS_WORKERS);
+	fd = kind == RECORDING ? start(process, jobs > 1 ? number : NULL, path, err) :
+		start(machine, NULL, path, err);
 	if (fd < 0)
 		return PM_ERR;
 	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -96,4 +110,10 @@ enum pm_status replayed_open(const char *path, const char *format, struct pm_sou
 	st = pm_trace_open(path, "pug", src, which, err);
 	close(fd);
 	return st;
+}
+
+enum pm_status replayed_open(const char *path, const char *format, struct pm_source *src,
+			     const struct pm_format **which, struct pm_err *err)
+{
+	return replayed_open_by(1, path, format, src, which, err);
 }

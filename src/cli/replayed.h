@@ -5,10 +5,18 @@
 #ifndef PM_CLI_REPLAYED_H
 #define PM_CLI_REPLAYED_H
 
+#include <stdbool.h>
+
 #include "trace/format.h"
 
+/* Is @path a recording of a process? */
+bool replayed_is(const char *path);
 /* pm_trace_open(), which also takes recordings. */
 enum pm_status replayed_open(const char *path, const char *format, struct pm_source *src,
 			     const struct pm_format **which, struct pm_err *err);
+/* The same; a recording of a process is traced by @jobs replays, 0 or 1: by one. */
+enum pm_status replayed_open_by(uint64_t jobs, const char *path, const char *format,
+				struct pm_source *src, const struct pm_format **which,
+				struct pm_err *err);
 
 #endif

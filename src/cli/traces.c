@@ -19,15 +19,21 @@ int traces_fail(const struct pm_err *err)
 	return err->place == PM_AT_REQUEST ? 2 : 1;
 }
 
-int traces_open(const char *path, const char *format, struct pm_source *src,
-		const struct pm_format **which)
+int traces_open_by(uint64_t jobs, const char *path, const char *format, struct pm_source *src,
+		   const struct pm_format **which)
 {
 	struct pm_err err = { 0 };
 
-	if (replayed_open(path, format, src, which, &err) != PM_OK)
+	if (replayed_open_by(jobs, path, format, src, which, &err) != PM_OK)
 		return traces_fail(&err);
 	manners_tell("%s: %s%s", path, (*which)->plural, format ? "" : ", by its content");
 	return 0;
+}
+
+int traces_open(const char *path, const char *format, struct pm_source *src,
+		const struct pm_format **which)
+{
+	return traces_open_by(1, path, format, src, which);
 }
 
 int traces_open_values(const char *path, const struct values_part *part, struct pm_source *src,

@@ -38,6 +38,8 @@ void pm_input_close(struct pm_input *in);
 
 struct pm_output;
 struct pm_output *pm_output_open(const char *path, struct pm_err *err);
+/* To a file that is open, called @name; @fd is dup()ed. */
+struct pm_output *pm_output_to(int fd, const char *name, struct pm_err *err);
 struct pm_output *pm_output_memory(void);
 enum pm_status pm_output_write(struct pm_output *o, const void *p, size_t n, struct pm_err *err);
 /* Room for @n bytes to be filled in place, then pm_output_commit(): no copy for hot writers. */

@@ -260,6 +260,22 @@ fail:
 	return NULL;
 }
 
+struct pm_output *pm_output_to(int fd, const char *name, struct pm_err *err)
+{
+	struct pm_output *o = pm_alloc(sizeof *o);
+
+	o->name = pm_strdup(name);
+	o->fd = dup(fd);
+	o->cap = BUF_BYTES;
+	o->buf = pm_realloc(NULL, o->cap);
+	if (o->fd >= 0)
+		return o;
+	err->file = name;
+	pm_fail_errno(err, "cannot open for writing");
+	pm_output_close(o);
+	return NULL;
+}
+
 struct pm_output *pm_output_memory(void)
 {
 	struct pm_output *o = pm_alloc(sizeof *o);

@@ -11,6 +11,7 @@
  *   pug_write.c    records, jobs for threads, index         pug_read.c     records, seeking, totals
  *   pug_chunk.c    batches -> chunks -> bytes
  *   pug_encode.c   events -> columns of a chunk             pug_decode.c   and back
+ *   pug_put.c      records and index into a file            pug_join.c     parts of several files
  *   pug_side.c     rare events, both ways                   pug_decode1.c  chunks of version 1
  *   pug_code.c     code tables, both ways                   pug_bytes.c    integers, checksums,
  *                  packing */

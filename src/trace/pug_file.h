@@ -11,6 +11,9 @@ enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *er
 enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
 				struct pm_err *err);
 enum pm_status pug_write_finish(void *self, struct pm_err *err);
+/* What has been given so far is in complete chunks, and written. Records of what comes begin at
+ * byte *@at. */
+enum pm_status pug_write_mark(void *self, uint64_t *at, struct pm_err *err);
 void pug_write_close(void *self);
 
 struct pug_reader;

@@ -14,6 +14,7 @@
 #include "trace/parcel.h"
 #include "trace/pug_chunk.h"
 #include "trace/pug_file.h"
+#include "trace/pug_put.h"
 
 #define HANDS	4		/* threads, at most */
 
@@ -77,7 +78,8 @@ struct known_stream {
 };
 
 struct pug_writer {
-	struct pm_output *out;
+	struct pug_put put;		/* of whose job's turn it is, and of the caller once
+					 * there are none */
 	struct pug_level_info level;
 	uint32_t chunk;			/* instructions, as the user wants it; 0: the level's */
 	struct pm_write_opts opts;
@@ -101,45 +103,12 @@ struct pug_writer {
 	uint64_t turn;
 	struct pm_err err;		/* the first, under the lock */
 
-	/* of whose job's turn it is, and of the caller once there are none */
-	uint64_t insns, events, time;
+	/* likewise */
 	uint64_t kind[PM_EV_COUNT];
 	struct pm_buf packed;
-	struct pm_buf index;		/* entries of the INDX record */
-	uint64_t nindex;
 };
 
 /* ---- records -------------------------------------------------------------------------------- */
-
-static void index_add(struct pug_writer *w, uint64_t at, const uint8_t rec[PUG_RECORD])
-{
-	uint8_t entry[8];
-
-	pug_put64(entry, at);
-	pm_buf_add(&w->index, entry, 8);
-	pm_buf_add(&w->index, rec, PUG_RECORD);
-	w->nindex++;
-}
-
-static enum pm_status write_record(struct pug_writer *w, enum pug_tag tag, uint64_t insns,
-				   const struct pm_buf *payload, struct pm_err *err)
-{
-	struct pug_rec rec = { .tag = tag, .insns = w->insns, .events = w->events, .time = w->time,
-			       .ninsn = (uint32_t)insns };
-	uint8_t head[PUG_RECORD];
-
-	if (payload->n > PUG_MAX_PAYLOAD)
-		return pm_fail_file(err, "a record of %zu bytes, more than a .pug can hold",
-				    payload->n);
-	rec.size = (uint32_t)payload->n;
-	rec.crc = pug_crc(payload->p, payload->n);
-	pug_rec_put(head, &rec);
-	if (tag != PUG_INDX)
-		index_add(w, pm_output_offset(w->out), head);
-	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK)
-		return PM_ERR;
-	return pm_output_write(w->out, payload->p, payload->n, err);
-}
 
 static enum pm_status write_early(struct pug_writer *w, struct pug_job *j, ZSTD_CCtx *z,
 				  struct pm_err *err)
@@ -149,7 +118,7 @@ static enum pm_status write_early(struct pug_writer *w, struct pug_job *j, ZSTD_
 
 		w->packed.n = 0;
 		pug_pack(&w->packed, j->raw.p + e->at, e->n, z, 3);
-		if (write_record(w, e->tag, 0, &w->packed, err) != PM_OK)
+		if (pug_put_record(&w->put, e->tag, 0, &w->packed, err) != PM_OK)
 			return PM_ERR;
 	}
 	j->nearly = j->raw.n = 0;
@@ -185,15 +154,15 @@ static enum pm_status write_chunk(struct hand *h, struct pm_err *err)
 	h->payload.n = 0;
 	if (pug_chunk_pack(&h->payload, c, &w->level, &h->planes, h->zstd, err) != PM_OK ||
 	    wait_turn(w, h->job) != PM_OK || write_early(w, h->job, h->zstd, err) != PM_OK ||
-	    write_record(w, PUG_DATA, c->insns, &h->payload, err) != PM_OK)
+	    pug_put_record(&w->put, PUG_DATA, c->insns, &h->payload, err) != PM_OK)
 		return PM_ERR;
-	w->insns += c->insns;
-	w->events += c->events;
-	w->time = c->time ? c->time : w->time;
+	w->put.insns += c->insns;
+	w->put.events += c->events;
+	w->put.time = c->time ? c->time : w->put.time;
 	for (unsigned k = 0; k < PM_EV_COUNT; k++)
 		w->kind[k] += c->kind[k];
 	/* whoever kills us from now on leaves this chunk readable */
-	return pm_output_flush(w->out, err);
+	return pm_output_flush(w->put.out, err);
 }
 
 static enum pm_status chunk_of_job_is_full(void *hand, struct pm_err *err)
@@ -454,18 +423,11 @@ static uint32_t known_code(struct pug_writer *w, const struct pm_code *code)
 
 static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 {
-	uint8_t head[PUG_HEADER] = { 0 };
 	const unsigned want = pm_processors() < HANDS ? pm_processors() : HANDS;
 
 	w->begun = true;
-	memcpy(head, PUG_MAGIC, 8);
-	head[8] = PUG_MAJOR;
-	head[10] = PUG_MINOR;
-	pug_put32(head + 12, PUG_HEADER);
-	pug_put64(head + 16, w->opts.facts);
-	pug_put32(head + 28, pug_crc(head, 28));
-	if (pm_output_write(w->out, head, sizeof head, err) != PM_OK ||
-	    pm_output_keep(w->out, err) != PM_OK)
+	if (pug_put_header(&w->put, w->opts.facts, err) != PM_OK ||
+	    pm_output_keep(w->put.out, err) != PM_OK)
 		return PM_ERR;
 	while (w->nthread < want && pm_thread_start(&w->hand[w->nthread + 1].thread, hand_main,
 						    w->hand + w->nthread + 1))
@@ -475,14 +437,11 @@ static enum pm_status pug_begin(struct pug_writer *w, struct pm_err *err)
 	pthread_mutex_unlock(&w->lock);
 	if (begin_job(w, err) != PM_OK)
 		return PM_ERR;
-	pm_buf_printf(&w->job->raw, "tool=pugmark %s%clevel=%s%c", PM_VERSION, 0, w->level.name, 0);
-	for (const char *const *kv = w->opts.info; kv && kv[0]; kv += 2)
-		if (kv[1])
-			pm_buf_printf(&w->job->raw, "%s=%s%c", kv[0], kv[1], 0);
+	pug_put_info(&w->job->raw, w->level.name, w->opts.info);
 	add_record(w, PUG_INFO, 0);
 	/* whoever is killed early leaves at least a file that says what it was to be */
-	return write_early(w, w->job, w->hand->zstd, err) == PM_OK ? pm_output_flush(w->out, err)
-								   : PM_ERR;
+	return write_early(w, w->job, w->hand->zstd, err) == PM_OK ?
+		pm_output_flush(w->put.out, err) : PM_ERR;
 }
 
 static enum pm_status made_chunk_is_full(void *writer, struct pm_err *err)
@@ -592,38 +551,29 @@ enum pm_status pug_write(void *self, const struct pm_batch *b, struct pm_err *er
 	return b->n ? write_events(w, b, err) : pug_tick(w, err);
 }
 
-/* Totals, then where every record is; the trailer says where that is. */
 static enum pm_status put_index(struct pug_writer *w, struct pm_err *err)
 {
-	struct pm_buf raw = { 0 }, payload = { 0 };
-	uint64_t at = pm_output_offset(w->out), nstream = 0;
-	uint8_t trail[PUG_TRAILER];
+	struct pug_put_stream *v = pm_alloc((w->nstream + 1) * sizeof *v);
 	enum pm_status s;
+	size_t n = 0;
 
-	pug_varint(&raw, PM_EV_COUNT);
-	for (unsigned k = 0; k < PM_EV_COUNT; k++)
-		pug_varint(&raw, w->kind[k]);
 	for (size_t i = 0; i < w->nstream; i++)
-		nstream += w->stream[i].written;
-	pug_varint(&raw, nstream);
-	for (size_t i = 0; i < w->nstream; i++)
-		if (w->stream[i].written) {
-			pug_varint(&raw, i);
-			pug_varint(&raw, w->stream[i].insns);
-		}
-	pug_varint(&raw, w->nindex);
-	pm_buf_add(&raw, w->index.p, w->index.n);
-	pug_pack(&payload, raw.p, raw.n, w->hand->zstd, 3);
-	s = write_record(w, PUG_INDX, 0, &payload, err);
-	pm_buf_release(&raw);
-	pm_buf_release(&payload);
-	if (s != PM_OK)
-		return s;
-	pug_put64(trail, at);
-	pug_put32(trail + 8, 0);
-	pug_put32(trail + 12, pug_crc(trail, 12));
-	memcpy(trail + 16, PUG_TRAIL_MAGIC, 8);
-	return pm_output_write(w->out, trail, sizeof trail, err);
+		if (w->stream[i].written)
+			v[n++] = (struct pug_put_stream){ i, w->stream[i].insns };
+	s = pug_put_index(&w->put, w->kind, v, n, w->hand->zstd, err);
+	free(v);
+	return s;
+}
+
+enum pm_status pug_write_mark(void *self, uint64_t *at, struct pm_err *err)
+{
+	struct pug_writer *w = self;
+
+	if ((!w->begun && pug_begin(w, err) != PM_OK) || end_job(w, err) != PM_OK ||
+	    drain(w, err) != PM_OK || pm_output_flush(w->put.out, err) != PM_OK)
+		return PM_ERR;
+	*at = pm_output_offset(w->put.out);
+	return PM_OK;
 }
 
 enum pm_status pug_write_finish(void *self, struct pm_err *err)
@@ -684,7 +634,7 @@ void *pug_write_open(struct pm_output *out, const struct pm_write_opts *o, struc
 		free(w);
 		return NULL;
 	}
-	w->out = out;
+	w->put.out = out;
 	w->opts = *o;
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->wake, NULL);
@@ -717,7 +667,7 @@ void pug_write_close(void *self)
 		return;
 	/* without finish() the file stays cut, but what was collected is worth a chunk */
 	if (w->job && end_job(w, &err) == PM_OK && drain(w, &err) == PM_OK)
-		pm_output_flush(w->out, &err);
+		pm_output_flush(w->put.out, &err);
 	pthread_mutex_lock(&w->lock);
 	w->quit = true;
 	pthread_cond_broadcast(&w->wake);
@@ -739,6 +689,6 @@ void pug_write_close(void *self)
 	free(w->stream);
 	free(w->code);
 	pm_buf_release(&w->packed);
-	pm_buf_release(&w->index);
+	pug_put_release(&w->put);
 	free(w);
 }

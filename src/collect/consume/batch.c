@@ -47,6 +47,8 @@ void trace_flush(struct consumer *w, struct stream *st)
 			w->nref <= PACK_REFS + BATCH + 1 && w->placed <= w->nev);
 	if (!w->nev && !w->nid)
 		return;
+	if (w->unwanted)
+		goto passed;
 	if (w->packs) {
 		place_events(w);
 		packed = (struct pm_packed){
@@ -68,6 +70,7 @@ void trace_flush(struct consumer *w, struct stream *st)
 		w->result.st = PM_ERR;
 	}
 	w->idle = idle_of(w->trace);
+passed:
 	st->insns += st->unsent;
 	w->ninsns += st->unsent;
 	st->unsent = 0;

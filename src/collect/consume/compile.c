@@ -136,6 +136,10 @@ static struct dropped dropped_of(struct consumer *w, const struct compiled *c)
 
 	if (c->rsp.how != X86_VAL_WHOLE || c->plan_rsp == X86_VAL_NONE)
 		return (struct dropped){ 0 };
+	if (!w->trace->feed.drop) {
+		g.how = PM_DROP_ALWAYS;
+		return g.rsp_add == c->rsp_add ? g : (struct dropped){ 0 };
+	}
 	for (uint32_t i = 0; i < c->npart; i++) {
 		const enum pm_drop how =
 			w->trace->feed.drop(w->trace->feed.self, &w->code, c->part[i].block);

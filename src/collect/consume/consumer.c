@@ -98,7 +98,12 @@ static void consume(struct consumer *w, struct stream *st, const uint8_t *p, con
 		size_t n;
 
 		PM_INVARIANT(6, end - p <= (ptrdiff_t)(st->layout.stride - SLACK));
-		if (w->dropped) {
+		if (w->unwanted) {
+			from = p;
+			p = drop(w, st, p, end);
+			if (p != from && w->nev <= BATCH)
+				continue;
+		} else if (w->trace->feed.drop) {
 			if (news && w->idle)
 				trace_flush(w, st);
 			news = false;
@@ -184,6 +189,8 @@ static void tell_time(struct consumer *w, uint64_t stamp)
 		       ticks = __builtin_ia32_rdtsc() - c->stamp;
 	double at = ticks ? (double)(int64_t)(stamp - c->stamp) / (double)ticks * (double)now : 0;
 
+	if (w->trace->o.in_parts)
+		return;			/* each replay has its own */
 	if (at > (double)c->last)
 		c->last = at < (double)now ? (uint64_t)at : now;
 	w->ev[w->nev++] = (struct pm_event){
@@ -275,8 +282,12 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 			n = (uint32_t)st->layout.chunk;
 		}
 		name_stream(st, b);
-		consume(w, st, p, p + n, false);
-		w->nbytes += n;
+		if (n < st->from)
+			trace_fail(w, "a buffer that has become shorter");
+		else
+			consume(w, st, p + st->from, p + n, false);
+		w->nbytes += n - st->from;
+		st->from = 0;
 		tell_time(w, __atomic_load_n(&b->stamp[st->next], __ATOMIC_RELAXED));
 		trace_flush(w, st);
 		memset(p, 0,
@@ -308,8 +319,8 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 		name_stream(st, b);
 		if (st->left) {
 			/* what lies before the cursor is complete, if that is in this chunk */
-			if (off <= l->chunk && off % 4 == 0)
-				consume(w, st, p, p + off, false);
+			if (off <= l->chunk && off % 4 == 0 && off >= st->from)
+				consume(w, st, p + st->from, p + off, false);
 			tell_time(w, st->ended);
 			trace_flush(w, st);
 			__atomic_store_n(&st->busy, 0, __ATOMIC_RELEASE);
@@ -317,15 +328,15 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 		}
 		if (cursor_of(w->trace, i) == l->trace + following * l->stride) {
 			/* killed as it went on to that one, before it said that this is full */
-			consume(w, st, p, p + l->stride - 2 * SLACK, true);
+			consume(w, st, p + st->from, p + l->stride - 2 * SLACK, true);
 			p = chunk_of(w->trace, i, st->next = following);
-			off = 0;
+			off = st->from = 0;
 		}
 		/* the cursor is in memory only while the runtime runs: a thread that was killed has
 		 * gone on, up to where no record's number has been written */
-		if (off <= l->stride - 2 * SLACK && off % 4 == 0) {
-			consume(w, st, p, p + off, false);
-			w->nbytes += off;
+		if (off <= l->stride - 2 * SLACK && off % 4 == 0 && off >= st->from) {
+			consume(w, st, p + st->from, p + off, false);
+			w->nbytes += off - st->from;
 			consume(w, st, p + off, p + l->stride - 2 * SLACK, true);
 		} else {
 			trace_fail(w, "the cursor is elsewhere");
@@ -337,6 +348,58 @@ static bool consume_stream(struct consumer *w, uint32_t i)
 		any = true;
 	}
 	return any;
+}
+
+/* What thread block @i has written so far, of a chunk that is not full; (8). */
+static void consume_open(struct consumer *w, uint32_t i)
+{
+	struct stream *st = &w->stream[i];
+	const struct layout *l = &st->layout;
+	const uint64_t off = cursor_of(w->trace, i) - l->trace - st->next * l->stride;
+	uint8_t *p = chunk_of(w->trace, i, st->next);
+
+	if (!off && !st->begun)			/* it has not come to anything yet */
+		return;
+	pm_acquired_from_process(trace_block(w->trace, i));
+	if (off > l->stride - 2 * SLACK || off % 4 || off < st->from) {
+		trace_fail(w, "the cursor is elsewhere");
+		return;
+	}
+	name_stream(st, trace_block(w->trace, i));
+	consume(w, st, p + st->from, p + off, false);
+	trace_flush(w, st);
+	st->from = (uint32_t)off;
+}
+
+/* A seam, if one is waited for. */
+static void pass_seam(struct consumer *w)
+{
+	struct tracer *t = w->trace;
+	const uint32_t high = __atomic_load_n(t->o.block_high, __ATOMIC_ACQUIRE);
+
+	if (!__atomic_load_n(&t->seam.waits, __ATOMIC_ACQUIRE))
+		return;
+	for (uint32_t i = 1; i < high; i++) {
+		while (__atomic_load_n(&w->stream[i].busy, __ATOMIC_ACQUIRE) &&
+		       consume_stream(w, i))
+			;
+		if (__atomic_load_n(&w->stream[i].busy, __ATOMIC_ACQUIRE) && !w->failed)
+			consume_open(w, i);
+	}
+	w->unwanted = !t->seam.call(t->seam.self);
+	__atomic_store_n(&t->seam.waits, 0, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &t->seam.waits, FUTEX_WAKE, 1);
+}
+
+void trace_seam(struct tracer *t, bool (*seam)(void *self), void *self)
+{
+	PM_INVARIANT(8, t->nconsumer == 1 && !t->seam.waits);
+	t->seam.call = seam;
+	t->seam.self = self;
+	__atomic_store_n(&t->seam.waits, 1, __ATOMIC_RELEASE);
+	trace_ring(t);
+	while (__atomic_load_n(&t->seam.waits, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &t->seam.waits, FUTEX_WAIT, 1, NULL);
 }
 
 static void *consumer_run(void *arg)
@@ -355,6 +418,7 @@ static void *consumer_run(void *arg)
 			if (__atomic_load_n(&w->stream[i].busy, __ATOMIC_ACQUIRE) ==
 			    1 + w->number)
 				any |= consume_stream(w, i);
+		pass_seam(w);
 		if (w->trace->nconsumer == 1)
 			tick(w);
 		/* nobody who is traced writes any more: what comes still is from others */
@@ -416,10 +480,13 @@ static enum pm_status consumer_open(struct consumer *w, struct pm_err *err)
 	if (!w->trace->o.pipeline)
 		return PM_OK;
 	w->expander = expander_new();
-	if (w->trace->feed.drop) {
+	if (w->trace->feed.drop || w->trace->o.in_parts) {
 		w->dropped = reserve(MAX_BLOCKS * sizeof *w->dropped);
 		if (!w->dropped)
 			return no_room(err);
+	}
+	w->unwanted = w->trace->o.unwanted;
+	if (w->trace->feed.drop) {
 		w->idle = idle_of(w->trace);
 		w->trace->o.spaces->counts = w->trace->o.aslr || (never && *never == '1')
 					      ? 0
@@ -491,7 +558,7 @@ enum pm_status trace_open(const struct trace_opts *o, struct tracer **out, struc
 	if (!t->source || !t->stream || !t->object)
 		return no_room(err);
 	if (o->pipeline)
-		t->feed = pm_pipeline_feed(o->pipeline, MAX_CONSUMERS);
+		t->feed = pm_pipeline_feed(o->pipeline, o->in_parts ? 1 : MAX_CONSUMERS);
 	most = o->pipeline ? t->feed.threads : 1;
 	t->consumer = pm_alloc(most * sizeof *t->consumer);
 	while (t->nconsumer < most) {

@@ -90,7 +90,7 @@ void trace_thread(struct tracer *t, uint32_t i, bool i386)
 	st->s = pm_arena_alloc(t->o.mem, sizeof *st->s);
 	memset(st->known, 0, sizeof st->known);
 	st->insns = st->unsent = st->status = st->ended = 0;
-	st->next = st->over = 0;
+	st->next = st->from = st->over = 0;
 	st->flags = 0;
 	st->former = 0;
 	st->begun = st->unknown = st->left = false;

@@ -362,8 +362,8 @@ size_t expand_record(struct consumer *w, struct stream *st, uint32_t number, con
 		trace_fail(w, "a block that is cut off");
 		return 0;
 	}
-	if (w->expander && !w->packs && !c->expands && !w->idle &&
-	    !(w->dropped && w->dropped[number].how == PM_DROP_ALWAYS)) {
+	if (w->expander && !w->packs && !c->expands && !w->idle && !w->unwanted &&
+	    !(w->trace->feed.drop && w->dropped[number].how == PM_DROP_ALWAYS)) {
 		w->expansion[number].run =
 			expander_compile(w->expander, EXPAND_EVENTS, c->part, c->npart, c->plan_rsp,
 					 c->rsp_add, st->layout.wide);

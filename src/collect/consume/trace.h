@@ -7,6 +7,9 @@
  * in the order in which each thread filled them, and pushes batches of events into the pipeline:
  * nothing else of the session is touched by it, and the main thread answers requests meanwhile.
  *
+ * A replay may be traced in parts (PARTS in trace_state.h): from seam to seam what threads write is
+ * wanted, or is passed over.
+ *
  * Trust: the traced process can write to its buffers. Numbers and lengths are checked; what makes
  * no sense ends the trace with an error, not pugmark, and the program goes on. */
 #ifndef PM_CONSUME_TRACE_H
@@ -36,6 +39,8 @@ struct trace_opts {			/* all of it lives longer than the trace */
 	const uint32_t
 		*block_high; /* thread blocks from this one on have never been used; atomic */
 	struct spaces *spaces;		/* trace_open() sets `counts` */
+	bool in_parts;			/* it has seams; one consumer, and events of no time */
+	bool unwanted;			/* ... what comes in front of the first one */
 	bool (*interrupted)(void); /* since the program ended, has somebody asked us to end, too? */
 };
 
@@ -70,6 +75,9 @@ void trace_over(struct tracer *t, uint32_t i, uint64_t status, uint8_t flags);
 void trace_left(struct tracer *t, uint32_t i);
 /* Its process has mapped or unmapped code: what its tree remembers of addresses goes. */
 void trace_mapped(const struct tracer *t, uint32_t i);
+/* A seam: no thread executes the program, all of them are in the runtime. What they have written is
+ * consumed; then the consumer calls @seam, whose answer says whether what follows is wanted. */
+void trace_seam(struct tracer *t, bool (*seam)(void *self), void *self);
 /* Is there still something of it to be consumed? @t may be NULL. */
 bool trace_busy(const struct tracer *t, uint32_t i);
 /* Note something on behalf of a thread that waits for us (or has not begun). */

@@ -23,7 +23,8 @@
  * (6) Who reads a buffer is at a multiple of 4, and SLACK or more before the end of the chunk's
  *     stride when it reads a number's word. Nothing there is an index or a length before it has
  *     been checked, nor is it read again after that (word_at(); tests/fuzz/fuzz_trace_buffers.c).
- * (7) A batch is of one stream: between two streams there is none. */
+ * (7) A batch is of one stream: between two streams there is none.
+ * (8) At a seam the controller waits for the consumer, and nobody writes. */
 #ifndef PM_CONSUME_TRACE_STATE_H
 #define PM_CONSUME_TRACE_STATE_H
 
@@ -138,6 +139,7 @@ struct stream {
 	uint64_t status, ended;		/* ended: when, a time stamp */
 	uint8_t flags;
 	/* Its consumer's while `busy` is set. */
+	uint32_t from;			/* ... whose first bytes have been, at a seam */
 	bool begun;
 	bool unknown;			/* the last note was an RT_N_UNKNOWN, of these */
 	uint64_t unknown_arg[4];
@@ -167,6 +169,11 @@ struct tracer {
 	struct stream *stream;		/* by thread block; see there */
 	uint64_t grown;			/* instructions of trees that are over */
 	uint32_t nstream;		/* streams so far: pm_stream.index */
+	struct {			/* (8) */
+		bool (*call)(void *self);
+		void *self;
+		uint32_t waits;		/* atomic, a futex: 1 until the consumer has called it */
+	} seam;
 	uint32_t stop;			/* end when nothing is left; atomic */
 	uint32_t abandoned;		/* end at once; atomic */
 };
@@ -187,6 +194,7 @@ struct consumer {
 		ninsns; /* of buffers, consumed; given to the pipeline, dropped ones included */
 	uint64_t ticked;		/* when the pipeline was told that time passes, ns */
 	uint64_t idle;			/* instructions that it would drop next */
+	bool unwanted;			/* what comes is, up to the next seam */
 
 	/* what records stand for, by trace number */
 	struct compiled *compiled;
@@ -244,6 +252,10 @@ static inline uint64_t ns_of(clockid_t which)
 	(4u << 20) /* instructions: to begin takes as long as a million, and nobody else works \
 		      meanwhile */
 #define MARGIN		(2 * XL_UNCHECKED)
+
+/* PARTS. Several replays of a recording each trace some parts of it. What lies between is unwanted:
+ * its records are dropped, as far as drop() can, and the rest becomes events that go nowhere. A
+ * chunk that is open at a seam is consumed up to the cursor; `from` says how far that was. */
 
 static inline uint64_t idle_of(const struct tracer *t)
 {

@@ -25,6 +25,18 @@
 struct rec_reader;
 struct pm_stops;
 
+/* A replay of one process that is traced in parts. Wherever a thread has passed a multiple of
+ * `every` safepoints there is a *seam*: the same ones in each replay of the recording. */
+struct pm_seams {
+	void *self;
+	uint64_t every;			/* PM_SEAMS_NEAREST or more */
+	bool wanted;			/* what comes in front of the first one */
+	/* The trace's consumer, in its thread, when it has given all in front of the seam to the
+	 * pipeline, calls this: is what comes up to the next one wanted? */
+	bool (*seam)(void *self);
+};
+#define PM_SEAMS_NEAREST 1000u
+
 struct pm_run_opts {
 	char **argv;			/* NULL-terminated; argv[0] is looked up in PATH */
 	int pid;			/* instead: trace this running process; 0: none. Signals to
@@ -52,6 +64,7 @@ struct pm_run_opts {
 					 * safepoints; 0: only at events */
 	struct rec_reader *replay;	/* the recording to run in place of a program; NULL: none */
 	const struct pm_stops *stops;	/* ... and stop there (control/stop_at.h); NULL: nowhere */
+	const struct pm_seams *seams;	/* ... and trace it in parts, `kind`; NULL: as a whole */
 	bool echo;			/* ... what it wrote to its terminal is written again */
 	enum xl_kind kind;
 	bool edges;			/* a profile tells which way conditional branches went */

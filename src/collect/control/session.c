@@ -64,6 +64,8 @@ static enum pm_status open_trace(struct session *s, struct pm_err *err)
 		.head = s->head,
 		.block_high = &s->block_high,
 		.spaces = &s->spaces,
+		.in_parts = s->opts->seams,
+		.unwanted = s->opts->seams && !s->opts->seams->wanted,
 		.interrupted = wake_interrupted,
 	};
 

@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "collect/consume/trace.h"
 #include "collect/control/checkpoint.h"
 #include "collect/control/recorder.h"
 #include "collect/control/remote.h"
@@ -457,6 +458,22 @@ static void pass_checkpoint(const struct standing *st)
 	checkpoints_pass(st->s, &f, w->clock - w->at.clock <= IN_FRONT);
 }
 
+/* The seam where thread block @block stands. Nobody looks at the thread, so it is not held. */
+static void pass_seam(struct session *s, uint32_t block)
+{
+	struct proc *p = s->proc[s->block_proc[block] - 1];
+	const struct thread *t = thread_of(p, block);
+	struct walker *w;
+
+	if (!t)
+		return;
+	w = walker_of(s->stops, thread_name(p, t));
+	w->at.clock = walker_clock(s, w, block);
+	trace_seam(s->tracer, s->opts->seams->seam, s->opts->seams->self);
+	walker_aim(s, w, block, false);
+	answer(s, block, RT_STOP_GO);
+}
+
 static void run(struct session *s, uint32_t block)
 {
 	struct standing st = { .s = s, .block = block };
@@ -493,7 +510,7 @@ void stops_run(struct session *s)
 
 	k->stands = 0;
 	if (!k->over && block && s->block_proc[block])
-		run(s, block);
+		(s->opts->seams ? pass_seam : run)(s, block);
 	if (k->over)
 		replay_ends(s);
 }

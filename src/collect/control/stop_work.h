@@ -36,6 +36,7 @@ struct freeze {				/* a thread that stands at a safepoint, as it was held */
 
 struct stopper {
 	const struct pm_stops *want;
+	struct pm_stops seams;		/* ... of a replay that has these */
 	uint32_t stands;		/* thread block of who does; 0: nobody */
 	struct pm_map number;		/* thread -> where in `v` */
 	struct walker *v;

@@ -5,14 +5,30 @@
 #include "collect/control/stop_work.h"
 #include "isa/x86/decode.h"
 
+static bool next_seam(void *self, const struct pm_position *from, bool begins,
+		      struct pm_position *to)
+{
+	const struct pm_seams *seams = self;
+
+	(void)begins;
+	*to = (struct pm_position){ .tid = from->tid,
+				    .clock = (from->clock / seams->every + 1) * seams->every };
+	return true;
+}
+
 void stops_open(struct session *s)
 {
 	struct stopper *k;
 
-	if (!s->opts->stops)
+	if (!s->opts->stops && !s->opts->seams)
 		return;
 	k = s->stops = pm_alloc(sizeof *k);
 	k->want = s->opts->stops;
+	if (s->opts->seams) {
+		k->seams = (struct pm_stops){ .self = (void *)(uintptr_t)s->opts->seams,
+					      .next = next_seam };
+		k->want = &k->seams;
+	}
 	k->dec = x86_decoder_new(X86_MODE_64);
 }
 
