@@ -24,7 +24,7 @@ void rt_step_to_boundary(struct rt_block *b, u32 sig, const void *info, struct k
 /* An instruction that only its original place can execute: that page is executable for one step. */
 void rt_step_in_place(struct rt_block *b, u64 pc)
 {
-	u64 page = pc & ~4095ull;
+	const u64 page = pc & ~4095ull, all = ~SYNC_SIGS;
 
 	rt_count_end(b, b->ctx.gpr[RSP]);
 	if (!rt_ask(b, RQ_STEP, pc, 0, 0, 0))
@@ -33,18 +33,15 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 		rt_resume(b);
 		return;
 	}
+	/* first: one that comes once the step is on its way is taken for one at the instruction */
+	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
+	b->fix_mask = 0;
 	/* behind the text there may be data */
 	rt_sys(NR_mprotect, page, rt_is_exec(page + 4096, 1) ? 8192 : 4096, PROT_READ | PROT_EXEC);
 	b->step_page = page;
 	b->stepping = RT_STEP_LEAVING;
 	if (b->r11_use)
 		b->r11_use = RT_R11_STEP;
-	b->fix_mask = 0;
-	{
-		u64 all = ~SYNC_SIGS;
-
-		rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
-	}
 	b->ctx.flags |= 0x100;
 	b->resume = pc;
 }
