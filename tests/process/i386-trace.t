@@ -28,7 +28,8 @@ $ "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/odd" | sed 's/[0-9][0-9]*/N/'
 $ "$TESTS/oracle/compare-stream" "$PROGRAMS/i386/cursor" 20 | sed 's/[0-9][0-9]*/N/'
 > equal: N instructions
 > N references
-$ "$PROGRAMS/i386/cursor" > native; for o in --branch --exec; do pugmark run -q $o --count --json /dev/null -- "$PROGRAMS/i386/cursor" | cmp - native; done
+# (several times: a signal that comes just before an instruction is executed in place is rare)
+$ "$PROGRAMS/i386/cursor" > native; for o in --branch --branch --branch --branch --branch --branch --exec; do pugmark run -q $o --count --json /dev/null -- "$PROGRAMS/i386/cursor" | cmp - native; done
 # Of a thread that is killed nothing is lost: it wrote (modified) at least as often as the program says.
 $ pugmark run -q --exec --count --json n.json -- "$PROGRAMS/i386/cursor" killed > said
 + (pugmark run -q --exec --count --json k.json -- "$PROGRAMS/i386/cursor" killed hard > hard; echo $?) 2> /dev/null
