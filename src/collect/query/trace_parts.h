@@ -26,8 +26,8 @@
 #define PARTS_WORKERS 64u		/* at most */
 bool parts_number(uint64_t n);		/* can there be so many? */
 
-/* How many safepoints a part has follows from the recording's number of them; for tests PUGMARK_PART
- * in the environment says it. */
+/* How many safepoints a part has follows from the recording's number of them; for tests
+ * PUGMARK_PART in the environment says it. */
 
 /* Does the recording have only one process at a time? */
 bool parts_possible(const struct rec_reader *r);
