@@ -50,13 +50,23 @@ void rt_step_in_place(struct rt_block *b, u64 pc)
 #define MOST_STEPS 200			/* then it will try again when the next chunk is full */
 
 #if !defined RT_IDT && !defined __i386__
-/* Would the instruction at @p show that there is a trap flag, or change it? */
-static int shows_flags(const uint8_t *p)
+static int is_prefix(u8 c)
 {
-	while ((*p & 0xf0) == 0x40 || *p == 0x66 || *p == 0xf2 || *p == 0xf3 || *p == 0x2e ||
-	       *p == 0x36 || *p == 0x3e || *p == 0x26 || *p == 0x64 || *p == 0x65)
-		p++;
-	return *p == 0x9c || *p == 0x9d;		/* pushf, popf */
+	return (c & 0xf0) == 0x40 || c == 0x66 || c == 0xf2 || c == 0xf3 || c == 0x2e ||
+	       c == 0x36 || c == 0x3e || c == 0x26 || c == 0x64 || c == 0x65;
+}
+
+/* Would the instruction at @pc show that there is a trap flag, or change it? Where the program has
+ * jumped to what cannot be read, steps are over, too. */
+static int shows_flags(u64 pc)
+{
+	u8 c;
+
+	do
+		if (rt_get(&c, pc++, 1))
+			return 1;
+	while (is_prefix(c));
+	return c == 0x9c || c == 0x9d;		/* pushf, popf */
 }
 
 static void stop_steps(struct rt_block *b, struct k_ucontext *uc)
@@ -70,7 +80,7 @@ void rt_step_to_head(struct rt_block *b, struct k_ucontext *uc)
 {
 	const u64 granted = b->grant ? rt_count_granted(b) : 0;
 
-	if (!granted || shows_flags(PTR(UC_PC(uc))))
+	if (!granted || shows_flags(UC_PC(uc)))
 		return;
 	b->told = b->budget = granted;
 	b->steps = 0;
@@ -95,7 +105,7 @@ static void stepped_to_head(struct rt_block *b, struct k_ucontext *uc)
 		b->r11_use = RT_R11_BUDGET;
 		UC_GPR(uc, CURSOR_REG) = (word)b->budget;
 		UC_PC(uc) = (word)b->mail.r[0];
-	} else if (shows_flags(PTR(UC_PC(uc)))) {
+	} else if (shows_flags(UC_PC(uc))) {
 		stop_steps(b, uc);
 	}
 }
