@@ -396,7 +396,7 @@ static int end_of_buffer(struct rt_block *b, struct arrival *a)
  * loops there without an exit would wait for ever: a timer ends that, but where the end of a trace
  * buffer has to be noticed. */
 static u32 exit_timer;			/* 1 + its number; 0: there is none */
-static u32 awaits_exit;
+static u32 awaits_exit;			/* a thread has signals that wait for its exit */
 
 static int await_exit(struct rt_block *b, const struct arrival *a)
 {
