@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/elapsed.h"
-#include "base/mem.h"
 #include "base/result.h"
 #include "cli/manners.h"
 #include "cli/run_parts.h"
+#include "cli/run_trace.h"
 #include "cli/traces.h"
 #include "collect/query/trace_parts.h"
 
@@ -23,26 +23,11 @@ bool run_parts_possible(const struct pm_run_opts *o)
 static void put_run(struct pm_result *r, const struct pm_run_opts *o, const struct parts_result *p,
 		    double wall)
 {
-	pm_result_str(r, "pugmark", PM_VERSION);
-	pm_result_begin_list(r, "program");
-	for (char **a = o->argv; *a; a++)
-		pm_result_str(r, NULL, *a);
-	pm_result_end(r);
-	pm_result_begin(r, "exit");
-	if (p->status >= 0)
-		pm_result_u64(r, "status", (uint64_t)p->status, NULL);
-	else
-		pm_result_null(r, "status");
-	if (p->signal > 0)
-		pm_result_u64(r, "signal", (uint64_t)p->signal, NULL);
-	else
-		pm_result_null(r, "signal");
-	pm_result_end(r);
-	pm_result_f64(r, "wall_s", wall, "s");
-	pm_result_f64(r, "user_s", p->user_s, "s");
-	pm_result_f64(r, "sys_s", p->sys_s, "s");
-	pm_result_f64(r, "pugmark_s", p->own_s, "s");
-	pm_result_u64(r, "trace_bytes", p->trace_bytes, "bytes");
+	const struct pm_counts c = { .status = p->status, .signal = p->signal, .wall_s = wall,
+				     .user_s = p->user_s, .sys_s = p->sys_s, .own_s = p->own_s,
+				     .trace_bytes = p->trace_bytes };
+
+	run_begin_results(r, o->argv, &c);
 	pm_result_u64(r, "instructions", p->insns, "instructions");
 }
 
@@ -60,20 +45,10 @@ static void put_written(struct pm_result *r, const char *out, uint64_t bytes,
 	pm_result_end(r);
 }
 
-static char *args_of(const struct pm_run_opts *o)
-{
-	struct pm_buf b = { 0 };
-
-	for (char **a = o->argv; *a; a++)
-		pm_buf_printf(&b, "%s%s", a == o->argv ? "" : " ", *a);
-	pm_buf_add(&b, "", 1);
-	return (char *)b.p;
-}
-
 int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o, const char *out,
 	      const char *format, const char *schema, const char *json, int *status, int *signal)
 {
-	char *args = args_of(o);
+	char *args = run_join_args(o->argv);
 	const char *const info[] = { "program", o->argv[0], "args", args, "isa", "x86-64",
 				     "source", "run", "kind",
 				     o->kind == XL_EXEC ? "execution" : "branch", NULL };

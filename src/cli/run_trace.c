@@ -143,20 +143,27 @@ static enum pm_status add_sink(struct pm_pipeline *p, const char *spec, const ch
 	return st;
 }
 
+char *run_join_args(char **argv)
+{
+	struct pm_buf b = { 0 };
+
+	for (char **a = argv; *a; a++)
+		pm_buf_printf(&b, "%s%s", a == argv ? "" : " ", *a);
+	pm_buf_add(&b, "", 1);
+	return (char *)b.p;
+}
+
 static void describe(struct pm_pipeline *p, const struct pm_run_opts *o)
 {
-	struct pm_buf args = { 0 };
+	char *args = run_join_args(o->argv);
 
-	for (char **a = o->argv; *a; a++)
-		pm_buf_printf(&args, "%s%s", a == o->argv ? "" : " ", *a);
-	pm_buf_add(&args, "", 1);
 	pm_pipeline_info(p, "program", o->argv[0]);
-	pm_pipeline_info(p, "args", (const char *)args.p);
+	pm_pipeline_info(p, "args", args);
 	pm_pipeline_info(p, "isa", pm_run_i386(o->argv[0]) ? "x86-32" : "x86-64");
 	pm_pipeline_info(p, "source", "run");
 	pm_pipeline_info(p, "time", "ns");
 	pm_pipeline_info(p, "kind", o->kind == XL_EXEC ? "execution" : "branch");
-	pm_buf_release(&args);
+	free(args);
 }
 
 static size_t find_function(void *ctx, const char *path, const char *name, uint64_t **v)
@@ -297,16 +304,11 @@ static enum pm_status build(struct run_trace *t, const struct pm_run_opts *o, st
 		(p, t->out, t->format, *facts, err);
 }
 
-static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
-			  const struct pm_counts *c, const struct pm_pipeline *pipeline,
-			  const void *region, const void *threads)
+void run_begin_results(struct pm_result *r, char **argv, const struct pm_counts *c)
 {
-	struct pm_region_story s;
-	uint64_t insns = c->trace_insns;
-
 	pm_result_str(r, "pugmark", PM_VERSION);
 	pm_result_begin_list(r, "program");
-	for (char **a = o->argv; *a; a++)
+	for (char **a = argv; *a; a++)
 		pm_result_str(r, NULL, *a);
 	pm_result_end(r);
 	pm_result_begin(r, "exit");
@@ -324,6 +326,16 @@ static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
 	pm_result_f64(r, "sys_s", c->sys_s, "s");
 	pm_result_f64(r, "pugmark_s", c->own_s, "s");
 	pm_result_u64(r, "trace_bytes", c->trace_bytes, "bytes");
+}
+
+static void begin_results(struct pm_result *r, const struct pm_run_opts *o,
+			  const struct pm_counts *c, const struct pm_pipeline *pipeline,
+			  const void *region, const void *threads)
+{
+	struct pm_region_story s;
+	uint64_t insns = c->trace_insns;
+
+	run_begin_results(r, o->argv, c);
 	if (region) {
 		pm_region_story(region, &s);
 		insns = s.passed;

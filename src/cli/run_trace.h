@@ -39,6 +39,10 @@ enum pm_status run_can_write(const struct run_trace *t, struct pm_err *err);
  * @err, which may borrow from it, has been told. */
 enum pm_status run_write_edges(const struct run_trace *t, const struct pm_counts *counts,
 			       struct pm_branches *all, struct pm_err *err);
+/* @argv with blanks between; the caller's to free. */
+char *run_join_args(char **argv);
+/* What the results of a run begin with: the program, how it ended, times, bytes of trace. */
+void run_begin_results(struct pm_result *r, char **argv, const struct pm_counts *c);
 /* Run; the exit status, or -1: as the program ended, of which *@status and *@signal tell. */
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal);
 

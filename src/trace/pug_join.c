@@ -69,7 +69,7 @@ static struct joined_stream *stream_of(struct pug_join *j, uint64_t index, struc
 }
 
 /* ---- records, each from @c on, into j->out --------------------------------------------------- */
-static enum pm_status take_stream(struct pug_join *j, struct pm_cur *c, bool *known)
+static enum pm_status copy_stream(struct pug_join *j, struct pm_cur *c, bool *known)
 {
 	struct joined_stream *s;
 	struct pm_cur in;
@@ -89,7 +89,7 @@ static enum pm_status take_stream(struct pug_join *j, struct pm_cur *c, bool *kn
 	return PM_OK;
 }
 
-static enum pm_status take_code(struct pug_join *j, unsigned file, struct pm_cur *c)
+static enum pm_status copy_code(struct pug_join *j, unsigned file, struct pm_cur *c)
 {
 	struct pm_cur in;
 	const uint8_t *p;
@@ -110,7 +110,7 @@ static enum pm_status take_code(struct pug_join *j, unsigned file, struct pm_cur
 }
 
 /* Its head is drawn in docs/formats/pug.md. */
-static enum pm_status take_chunk(struct pug_join *j, unsigned file, struct pm_cur *c,
+static enum pm_status copy_chunk(struct pug_join *j, unsigned file, struct pm_cur *c,
 				 uint32_t *events)
 {
 	const uint8_t *head = pm_cur_bytes(c, 9, "a chunk");
@@ -143,8 +143,8 @@ static enum pm_status take_chunk(struct pug_join *j, unsigned file, struct pm_cu
 	return PM_OK;
 }
 
-static enum pm_status take(struct pug_join *j, unsigned file, const struct pug_rec *rec,
-			   uint64_t at, struct pm_err *err)
+static enum pm_status copy_record(struct pug_join *j, unsigned file, const struct pug_rec *rec,
+				  uint64_t at, struct pm_err *err)
 {
 	struct pm_cur c = pm_cur_init(j->in.p, rec->size, at, err);
 	enum pm_status st = PM_OK;
@@ -154,13 +154,13 @@ static enum pm_status take(struct pug_join *j, unsigned file, const struct pug_r
 	j->out.n = 0;
 	switch (rec->tag) {
 	case PUG_STRM:
-		st = take_stream(j, &c, &known);
+		st = copy_stream(j, &c, &known);
 		break;
 	case PUG_CODE:
-		st = take_code(j, file, &c);
+		st = copy_code(j, file, &c);
 		break;
 	case PUG_DATA:
-		st = take_chunk(j, file, &c, &events);
+		st = copy_chunk(j, file, &c, &events);
 		break;
 	default:			/* INFO: the whole has its own */
 		return PM_OK;
@@ -201,7 +201,7 @@ enum pm_status pug_join_part(struct pug_join *j, unsigned file, int fd, uint64_t
 
 	for (uint64_t at = from; at < to; at += PUG_RECORD + rec.size)
 		if (read_record(j, fd, at, &rec, err) != PM_OK ||
-		    take(j, file, &rec, at + PUG_RECORD, err) != PM_OK)
+		    copy_record(j, file, &rec, at + PUG_RECORD, err) != PM_OK)
 			return PM_ERR;
 	return pm_output_flush(j->put.out, err);
 }
