@@ -89,41 +89,72 @@ void coherence_accessed(struct pm_coherence *c, uint32_t line, const struct own_
 		l->sharer[__builtin_ctzll(others)].unseen |= bytes;
 }
 
-/* It is the first of the list then: the next one is probably the same. */
-static struct pm_sharing_pair *find_pair(struct coherence_line *l, uint64_t missed, uint64_t wrote)
-{
-	struct pm_sharing_pair **at = &l->pair, *p;
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
-	while ((p = *at) && (p->missed != missed || p->wrote != wrote))
-		at = &p->next;
-	if (p) {
-		*at = p->next;
-		p->next = l->pair;
-		l->pair = p;
-	}
-	return p;
+static struct line_pair **bucket_of(const struct pm_coherence *c, uint32_t line, uint64_t missed,
+				    uint64_t wrote)
+{
+	uint64_t h = ((missed * 0x9e3779b97f4a7c15 + wrote) ^ line) * 0xbf58476d1ce4e5b9;
+
+	return c->bucket + (h >> 32 & (c->nbucket - 1));
 }
 
-static struct pm_sharing_pair *pair_of(struct coherence_line *l, const struct sharer *s)
+static void more_buckets(struct pm_coherence *c)
 {
-	const bool full = l->npair >= PAIRS_MAX;
-	struct pm_sharing_pair *p = find_pair(l, s->missed, s->wrote);
+	struct line_pair **old = c->bucket;
+	const size_t n = c->nbucket;
 
-	if (!p && full)
-		p = find_pair(l, 0, 0);
-	if (p)
-		return p;
-	p = pm_alloc(sizeof *p);
-	*p = (struct pm_sharing_pair){ .next = l->pair };
+	c->nbucket = n ? n * 4 : 256;
+	c->bucket = pm_alloc(c->nbucket * sizeof *c->bucket);
+	for (size_t i = 0; i < n; i++)
+		for (struct line_pair *q = old[i], *next; q; q = next) {
+			struct line_pair **at = bucket_of(c, q->line, q->p.missed, q->p.wrote);
+
+			next = q->same_hash;
+			q->same_hash = *at;
+			*at = q;
+		}
+	free(old);
+}
+
+static struct line_pair *find_pair(const struct pm_coherence *c, uint32_t line, uint64_t missed,
+				   uint64_t wrote)
+{
+	struct line_pair *q = c->npair ? *bucket_of(c, line, missed, wrote) : NULL;
+
+	while (q && (q->p.missed != missed || q->p.wrote != wrote || q->line != line))
+		q = q->same_hash;
+	return q;
+}
+
+static struct pm_sharing_pair *pair_of(struct pm_coherence *c, uint32_t line,
+				       const struct sharer *s)
+{
+	struct coherence_line *l = c->line + line;
+	const bool full = l->npair >= PAIRS_MAX;
+	struct line_pair *q = find_pair(c, line, s->missed, s->wrote), **at;
+
+	if (!q && full)
+		q = find_pair(c, line, 0, 0);
+	if (q)
+		return &q->p;
+	if (c->npair == c->nbucket)
+		more_buckets(c);
+	q = pm_alloc(sizeof *q);
+	*q = (struct line_pair){ .p.next = l->pair, .line = line };
 	if (!full) {
-		p->missed = s->missed;
-		p->wrote = s->wrote;
-		p->missed_at = s->missed_at;
-		p->wrote_at = s->wrote_at;
+		q->p.missed = s->missed;
+		q->p.wrote = s->wrote;
+		q->p.missed_at = s->missed_at;
+		q->p.wrote_at = s->wrote_at;
 	}
+	at = bucket_of(c, line, q->p.missed, q->p.wrote);
+	q->same_hash = *at;
+	*at = q;
+	c->npair++;
 	l->npair++;
-	l->pair = p;
-	return p;
+	l->pair = &q->p;
+	return &q->p;
 }
 
 void coherence_lifetime_ends(struct pm_coherence *c, uint32_t line, unsigned core)
@@ -139,7 +170,7 @@ void coherence_lifetime_ends(struct pm_coherence *c, uint32_t line, unsigned cor
 	c->core[core].n.false_sharing += !s->essential;
 	l->truly += s->essential;
 	l->falsely += !s->essential;
-	p = pair_of(l, s);
+	p = pair_of(c, line, s);
 	p->truly += s->essential;
 	p->falsely += !s->essential;
 	if (!l->named) {
@@ -212,6 +243,7 @@ void coherence_lines_free(struct pm_coherence *c)
 		free(c->line[i].object);
 	}
 	free(c->line);
+	free(c->bucket);
 	free(c->fresh);
 	pm_map_release(&c->line_at);
 }

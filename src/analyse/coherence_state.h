@@ -51,6 +51,13 @@ struct sharer {
 	uint64_t taken;			/* pc of the write that took the line last */
 };
 
+/* A pair of the list that a line has, also found by its line and places. */
+struct line_pair {
+	struct pm_sharing_pair p;
+	uint32_t line;
+	struct line_pair *same_hash;	/* the next one of its bucket */
+};
+
 struct coherence_line {
 	uint64_t key;
 	uint64_t seen;			/* cores that have had it */
@@ -58,7 +65,7 @@ struct coherence_line {
 					 * level */
 	struct sharer *sharer;		/* by core; NULL: only one core has had it */
 	uint64_t falsely, truly, invalidations;
-	struct pm_sharing_pair *pair;
+	struct pm_sharing_pair *pair;	/* each the first member of a struct line_pair */
 	unsigned npair;
 	char *object;			/* NULL: not known */
 	bool named;			/* somebody has tried */
@@ -78,6 +85,8 @@ struct pm_coherence {
 	size_t nline, cap_line;
 	struct pm_map line_at;		/* key -> index */
 	struct { uint64_t key; uint32_t line; } known[KNOWN_LINES];	/* found last */
+	struct line_pair **bucket;	/* a power of two of them, at least npair; NULL: no pair */
+	size_t nbucket, npair;
 	struct pm_map segment;		/* space << 16 | high bits of an address -> small number */
 	uint64_t *segment_high;
 	size_t nsegment, cap_segment;
