@@ -111,13 +111,13 @@ enum pm_status pm_tree_event(const struct pm_tree *t, const char *name, unsigned
 	*event = 0;
 	if (!strcmp(name, "Ir"))
 		return PM_OK;
-	for (unsigned i = 0; i < t->nevent; i++) {
+	for (unsigned i = 0; i < t->nevent; i++)
 		if (!strcmp(name, t->event[i].name)) {
 			*event = i;
 			return PM_OK;
 		}
+	for (unsigned i = 0; i < t->nevent; i++)
 		pm_buf_printf(&all, "%s%s", i ? ", " : "", t->event[i].name);
-	}
 	pm_buf_add(&all, "", 1);
 	pm_fail_request(err, "no event '%s' was counted; there are: %s%s", name, (char *)all.p,
 			t->nevent == 1 ? " (simulators count others, as --sim cachegrind)" : "");

@@ -26,7 +26,7 @@ $ pugmark sample --most 30% --error 50% --training 5k --window 300 --warmup 200 
 >  true
 > pugmark: note: default core: an error of 0.1 % takes about N windows; there is room for N with 5 % of the instructions in time (--most)
 # nothing is in the file that was not asked for
-$ pugmark slice -q --from 5 --count 100000 gz.pug other.pug; pugmark sample --most 50% --store st other.pug; cp cpi bad; pugmark sample --store bad gz.pug; printf x | dd of=st bs=1 seek=70 conv=notrunc 2>/dev/null; pugmark sample --store st gz.pug; pugmark sample --store no/st gz.pug
+$ pugmark slice -q --from 5 --count 100000 gz.pug other.pug; pugmark sample --most 50% --store st other.pug; echo "not a store" >bad; pugmark sample --store bad gz.pug; printf x | dd of=st bs=1 seek=70 conv=notrunc 2>/dev/null; pugmark sample --store st gz.pug; pugmark sample --store no/st gz.pug
 ! pugmark: st: it was made of another trace than other.pug
 ! pugmark: bad:0xc: expected a header of 64 bytes, found 12
 ! pugmark: st:0x38: the checksum of the intervals is wrong

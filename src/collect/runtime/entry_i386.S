@@ -70,6 +70,10 @@ rt_result:
 
 	.globl	rt_leave, rt_window_end
 rt_leave:
+#ifndef RT_IDT
+	cmpl	$0, rt_no_controller
+	jne	rt_leave_native
+#endif
 	cmpl	$0, %fs:RT_FIX_MASK
 	jne	rt_fix
 rt_restore:
@@ -114,6 +118,14 @@ rt_note_result:
 	push	%edi
 	call	rt_call_result
 	jmp	rt_leave
+
+#ifndef RT_IDT
+rt_leave_native:
+	mov	%fs:RT_SELF, %edi
+	lea	RT_STACK_TOP-12(%edi), %esp
+	push	%edi
+	call	rt_resume_native
+#endif
 
 rt_roll_back:
 	mov	%fs:RT_SELF, %edi

@@ -125,6 +125,10 @@ rt_result:
 
 	.globl	rt_leave, rt_window_end
 rt_leave:
+#ifndef RT_IDT
+	cmpl	$0, rt_no_controller(%rip)
+	jne	rt_leave_native
+#endif
 	cmpl	$0, %gs:RT_FIX_MASK
 	jne	rt_fix
 rt_set:					/* the mask is the program's */
@@ -192,6 +196,13 @@ rt_note_result:
 	lea	RT_STACK_TOP(%rdi), %rsp
 	call	rt_call_result
 	jmp	rt_leave
+
+#ifndef RT_IDT
+rt_leave_native:
+	mov	%gs:RT_SELF, %rdi
+	lea	RT_STACK_TOP(%rdi), %rsp
+	call	rt_resume_native
+#endif
 
 rt_roll_back:
 	mov	%gs:RT_SELF, %rdi

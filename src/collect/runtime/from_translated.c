@@ -137,8 +137,10 @@ void rt_child(struct rt_block *b)
 {
 	if (b->origin == BLK_ATTACHED)
 		set_doors(b);
-	if (b->origin == BLK_FORKED)
+	if (b->origin == BLK_FORKED) {
 		rt_ranges_lock(0);
+		rt_no_threads_inside();
+	}
 	b->tid = (u32)rt_sys(NR_gettid, 0);
 	b->pid = (u32)rt_sys(NR_getpid, 0);
 	if (b->origin == BLK_FORKED)

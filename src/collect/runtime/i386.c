@@ -62,6 +62,21 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	return b;
 }
 
+/* Every table of the shadow's directory becomes that of zeros, in one go. */
+void rt_forget_entries(void)
+{
+	const long r = rt_sys(NR_mmap, 0, RT32_DIR_SIZE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u32 *directory = PTR(r);
+
+	if (rt_failed(r))
+		return;
+	for (u32 i = 0; i < RT32_DIR_SIZE / 4; i++)
+		directory[i] = RT32_ZERO - 4 * (i << 16);
+	rt_sys(NR_mremap, r, RT32_DIR_SIZE, RT32_DIR_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED,
+	       RT32_SHADOW);
+}
+
 /* Only ever the whole region: another space of the code file takes this one's place. */
 int rt_place(const struct rt_cmd *c)
 {

@@ -110,6 +110,7 @@ typedef u32 rt_count;
 #define NR_fcntl 221
 #define NR_getppid 64
 #define NR_nanosleep 162
+#define NR_getdents64 220
 #define NR_wait4 114
 #define O_LARGEFILE 0100000
 

@@ -127,10 +127,11 @@ static int ask(struct rt_block *b)
 	struct rt_mail *m = &b->mail;
 	const word timeout[2] = { 0, RT_WAIT_NS };
 	struct rt_wait w = { 0 };
-	static int gone;			/* once there is none, there is none */
 
 again:
-	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED) || gone)
+	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
+		rt_no_controller = 1;
+	if (rt_no_controller)		/* once there is none, there is none */
 		return 0;
 	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&s->doorbell, 1, __ATOMIC_SEQ_CST);
@@ -151,7 +152,7 @@ again:
 
 		if (rt_waits_in_vain(&w, r) &&
 		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
-			gone = 1;
+			rt_no_controller = 1;
 			return 0;
 		}
 	}
@@ -159,7 +160,7 @@ again:
 answered:
 	if (carry_out(m))
 		goto again;
-	return 1;
+	return !rt_no_controller;	/* else others rely on this thread's coming out */
 }
 
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3)

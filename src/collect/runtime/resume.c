@@ -24,6 +24,14 @@ void rt_resume(struct rt_block *b)
 	rt_resume_by_answer(b);
 }
 
+static void make_native(struct rt_block *b)
+{
+	for (u32 i = 0; i < rt_nranges; i++)
+		rt_sys(NR_mprotect, rt_ranges[i].lo, rt_ranges[i].hi - rt_ranges[i].lo,
+		       rt_ranges[i].prot);
+	rt_handlers_native(b);
+}
+
 /* The process becomes what it would be without us, but for where this thread stands. */
 void rt_make_native(struct rt_block *b)
 {
@@ -32,14 +40,13 @@ void rt_make_native(struct rt_block *b)
 
 	rt_token_over();
 	rt_await_no_exit();
-	if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-		for (u32 i = 0; i < rt_nranges; i++)
-			rt_sys(NR_mprotect, rt_ranges[i].lo, rt_ranges[i].hi - rt_ranges[i].lo,
-			       rt_ranges[i].prot);
-		__atomic_store_n(&state, 2, __ATOMIC_SEQ_CST);
-	}
-	while (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != 2)
-		__builtin_ia32_pause();
+	if (__atomic_compare_exchange_n(&state, &none, 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		rt_await_threads(b);
+	else
+		rt_await_native(&state, 2);
+	if (__atomic_load_n(&state, __ATOMIC_SEQ_CST) != 2)
+		make_native(b);
+	__atomic_store_n(&state, 2, __ATOMIC_SEQ_CST);
 	rt_signal_native(b);
 }
 

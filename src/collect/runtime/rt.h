@@ -170,6 +170,7 @@ struct rt_sighand {
 	struct k_sigaction act[65];	/* valid for the signals in `ours` */
 	u64 ours;			/* the kernel has our handler for them */
 	u32 used;
+	u32 native;			/* the kernel has the program's again */
 	u32 ignored[65];		/* how often the program has begun to ignore it */
 };
 
@@ -225,6 +226,22 @@ u64 rt_monotonic(void);			/* ns */
 /* Ask the controller; false: there is none any more. Runs the commands of the answer. */
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 int rt_first_answer(struct rt_block *b);	/* likewise what has come with the block */
+
+/* ---- without_controller.c; instrumented executables have none -------------------------------- */
+#ifndef RT_IDT
+extern u32 rt_no_controller;		/* a thread has learnt that it is gone */
+extern u32 rt_waits_inside;		/* threads in a call of the runtime's that goes back into
+					 * the middle of translated code */
+static inline void rt_no_threads_inside(void) { rt_waits_inside = 0; }	/* just forked */
+/* Until no thread is in translated code, but for those that do not come out. */
+void rt_await_threads(const struct rt_block *b);
+/* Until another thread has set @state to @done. */
+void rt_await_native(const u32 *state, u32 done);
+#else
+#define rt_no_threads_inside() ((void)0)
+#define rt_await_threads(b) ((void)(b))
+#define rt_await_native(state, done) ((void)(state))
+#endif
 
 /* ---- resume.c -------------------------------------------------------------------------------- */
 void rt_resume(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
@@ -603,6 +620,8 @@ void rt_signal_thread(struct rt_block *b);
 void rt_block_but_faults(void);
 void rt_signal_attached(struct rt_block *b);		/* of the first thread: handlers, too */
 void rt_signal_thread_attached(struct rt_block *b);
+/* The kernel gets the program's handlers back; then this thread's signal stack and mask, too. */
+void rt_handlers_native(struct rt_block *b);
 void rt_signal_native(struct rt_block *b);
 /* The call itself, on memory of ours; @new may be NULL. */
 long rt_sigaction(struct rt_block *b, u64 sig, const struct k_sigaction *new,
@@ -673,6 +692,8 @@ int rt_is_vdso_return(const struct rt_block *b);	/* the call that is being made:
 int rt_syscall_entry(struct rt_block *b, int fast);
 /* Map the vaults and the shadow, find the first thread's block. */
 struct rt_block *rt_map_all(const struct rt_boot *boot);
+/* No indirect transfer finds an entry from now on, in any thread. */
+void rt_forget_entries(void);
 /* Place a piece of the code file, see CMD_PLACE; 0: something of the program's is there. */
 int rt_place(const struct rt_cmd *c);
 /* CMD_PLACE_FILE, and those behind it of the same file: how many of @n have been done. */

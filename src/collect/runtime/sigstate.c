@@ -321,15 +321,23 @@ void rt_call_resume(struct rt_block *b)
 		queue_waiting(b, 0, 1);
 }
 
-void rt_signal_native(struct rt_block *b)
+void rt_handlers_native(struct rt_block *b)
 {
 	struct rt_sighand *h = PTR(b->sighand);
-	struct k_stack ss = { (word)b->app_alt_sp, b->app_alt_flags & SS_DISABLE,
-			      (word)b->app_alt_size };
 
+	if (__atomic_exchange_n(&h->native, 1, __ATOMIC_SEQ_CST))
+		return;
 	for (u32 s = 1; s < 65; s++)
 		if (h->ours & SIG_BIT(s))
 			rt_sys(NR_rt_sigaction, s, &h->act[s], 0, 8);
+}
+
+void rt_signal_native(struct rt_block *b)
+{
+	struct k_stack ss = { (word)b->app_alt_sp, b->app_alt_flags & SS_DISABLE,
+			      (word)b->app_alt_size };
+
+	rt_handlers_native(b);
 	rt_sys(NR_sigaltstack, &ss, 0);
 	queue_waiting(b, 1, 1);
 	set_mask(b->app_mask);

@@ -13,6 +13,7 @@ static int wait_empty(struct rt_block *b, u32 chunk)
 {
 	const word timeout[2] = { 0, RT_WAIT_NS };
 	struct rt_wait w = { 0 };
+	int gone = 0;
 	u32 v;
 
 	for (u32 i = 0; i < b->spin; i++) {
@@ -20,13 +21,12 @@ static int wait_empty(struct rt_block *b, u32 chunk)
 			return 1;
 		__builtin_ia32_pause();
 	}
-	while ((v = __atomic_load_n(&b->full[chunk], __ATOMIC_ACQUIRE))) {
-		long r = rt_sys(NR_futex, &b->full[chunk], 0 /* WAIT */, v, timeout);
-
-		if (rt_waits_in_vain(&w, r))
-			return 0;
-	}
-	return 1;
+	__atomic_fetch_add(&rt_waits_inside, 1, __ATOMIC_SEQ_CST);
+	while (!gone && (v = __atomic_load_n(&b->full[chunk], __ATOMIC_ACQUIRE)))
+		gone = rt_waits_in_vain(&w, rt_sys(NR_futex, &b->full[chunk], 0 /* WAIT */, v,
+						   timeout));
+	__atomic_fetch_sub(&rt_waits_inside, 1, __ATOMIC_SEQ_CST);
+	return !gone;
 }
 #endif
 

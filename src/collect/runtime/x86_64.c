@@ -40,6 +40,12 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	return b;
 }
 
+void rt_forget_entries(void)
+{
+	rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
+	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 /* Code near texts. What is not remembered, where there are more, is not looked after either. */
 static struct code_place {
 	u64 lo, hi;

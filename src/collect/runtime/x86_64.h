@@ -114,6 +114,7 @@ typedef u64 rt_count;
 #define NR_fcntl 72
 #define NR_mincore 27
 #define NR_nanosleep 35
+#define NR_getdents64 217
 #define NR_poll 7
 #define NR_readv 19
 #define NR_select 23

@@ -1,0 +1,20 @@
+# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __[at]san' || { echo 'a sanitizer tells of faults itself'; false; }
+# A program of several threads goes on when pugmark has been killed: no thread is in translated code any more when its text
+# may be executed again. Its threads compute, and keep calling functions that none has called before.
+# timeout: 300
+$ cat >killed <<'E'
++ # killed PROGRAM OPTION...: pugmark is killed after some tenths of a second, three times
++ p=$1; shift
++ for after in 0.1 0.3 0.6; do
++ 	rm -f out; pugmark run -q "$@" -- $p >out 2>err </dev/null & pid=$!
++ 	until grep -q begun out; do sleep 0.02; done
++ 	sleep $after; kill -KILL $pid; wait $pid 2>/dev/null
++ 	for i in $(seq 1000); do grep -q sum out && break; sleep 0.1; done
++ 	sed 1d out; cat err
++ done
++ E
+$ "$PROGRAMS/finds" | sed 1d; for how in "" "--exec --discard" "--folded t"; do sh killed "$PROGRAMS/finds" $how 2>/dev/null; done | uniq -c | sed 's/^ *//'
+> sum d68859f2
+> 9 sum d68859f2
+$ if [ -x "$PROGRAMS/i386/finds" ]; then for how in "" "--branch --discard"; do sh killed "$PROGRAMS/i386/finds" $how 2>/dev/null; done; else for i in 1 2 3 4 5 6; do echo sum d68859f2; done; fi | uniq -c | sed 's/^ *//'
+> 6 sum d68859f2
