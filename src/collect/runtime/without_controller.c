@@ -18,7 +18,12 @@ u32 rt_no_controller, rt_waits_inside;
 #define WAIT_TRACING	(10 * SECOND)	/* the end of a trace buffer harms it for certain */
 
 #define TASKS		"/proc/self/task/"
-struct task_entry { u64 ino, off; uint16_t len; u8 type; char name[]; };	/* of getdents64() */
+struct task_entry {		/* of getdents64() */
+	u64 ino, off;
+	uint16_t len;
+	u8 type;
+	char name[];
+};
 
 /* The last word of @text, a hexadecimal number; 0: it is none. */
 static u64 last_number(const char *text, long n)
