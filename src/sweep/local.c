@@ -23,7 +23,7 @@
 #include "base/elapsed.h"
 #include "sweep/sweep_launch.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define SANITIZED true
 #else
 #define SANITIZED false
