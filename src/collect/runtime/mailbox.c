@@ -130,7 +130,7 @@ static int ask(struct rt_block *b)
 
 again:
 	if (__atomic_load_n(&s->closed, __ATOMIC_RELAXED))
-		rt_no_controller = 1;
+		rt_lose_controller();
 	if (rt_no_controller)		/* once there is none, there is none */
 		return 0;
 	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
@@ -152,7 +152,7 @@ again:
 
 		if (rt_waits_in_vain(&w, r) &&
 		    __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != MAIL_REPLY) {
-			rt_no_controller = 1;
+			rt_lose_controller();
 			return 0;
 		}
 	}

@@ -232,6 +232,7 @@ int rt_first_answer(struct rt_block *b);	/* likewise what has come with the bloc
 extern u32 rt_no_controller;		/* a thread has learnt that it is gone */
 extern u32 rt_waits_inside;		/* threads in a call of the runtime's that goes back into
 					 * the middle of translated code */
+void rt_lose_controller(void);		/* says so; indirect transfers find no entry any more */
 static inline void rt_no_threads_inside(void) { rt_waits_inside = 0; }	/* just forked */
 /* Until no thread is in translated code, but for those that do not come out. */
 void rt_await_threads(const struct rt_block *b);

@@ -25,6 +25,12 @@ struct task_entry {		/* of getdents64() */
 	char name[];
 };
 
+void rt_lose_controller(void)
+{
+	if (!__atomic_exchange_n(&rt_no_controller, 1, __ATOMIC_SEQ_CST))
+		rt_forget_entries();
+}
+
 /* The last word of @text, a hexadecimal number; 0: it is none. */
 static u64 last_number(const char *text, long n)
 {
@@ -96,7 +102,6 @@ void rt_await_threads(const struct rt_block *b)
 	const u64 until = rt_monotonic() + (b->tracing ? WAIT_TRACING : WAIT_MOST);
 	const word pause[2] = { 0, 1000000 };
 
-	rt_forget_entries();
 	while (!all_outside() && rt_monotonic() < until)
 		rt_sys(NR_nanosleep, pause, 0);
 }
