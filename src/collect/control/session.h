@@ -132,9 +132,11 @@ enum block_use {
 	BLOCK_MEMORY,			/* replayed: of shared segments (segments.c) */
 };
 
-struct shm_segments {			/* of System V, that are attached: segments.c */
+struct shm_segments {			/* that are attached or mapped: segments.c */
 	struct shm_segment {
-		int id;			/* recorded; -1: it is gone */
+		int id;			/* recorded: System V's; -1: it is gone, or a file */
+		dev_t dev;		/* recorded: of POSIX */
+		ino_t ino;		/* ... 0: it is none */
 		uint64_t pages;
 		uint64_t at;		/* replayed: in the data file; 0: it has no memory yet */
 	} *v;
