@@ -130,15 +130,24 @@ $ cat > twice.c <<'end'
 + 	mmap(r, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ring, 0);
 + 	mmap(r + 4096, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ring, 0);
 + 	strcpy(r + 4090, "over the end");
-+ 	printf("%s\n", r + 4096 - 4096);
++ 	printf("%s\n", r);
++ 	for (int i = 0; i < 2; i++) {			/* a copy of what is there now */
++ 		r[1] = 'a' + i;
++ 		printf("%.5s\n", (char *)mmap(0, 4096, PROT_READ, MAP_PRIVATE, ring, 0));
++ 	}
 + 	return 0;
 + }
 + end
-$ gcc -w -o twice.in twice.c && ./twice.in && "$TESTS/record/again" ./twice.in
+$ gcc -w -o twice.in twice.c && ./twice.in && "$TESTS/record/again" -k ./twice.in; for j in 1 2; do pugmark convert -q -j $j r.pugrec $j.pug; pugmark dump $j.pug | grep -v ' time ' | md5sum; done | uniq | wc -l
 > 1
 > 1
 > he end
-> status 0, 3 lines again
+> ha en
+> hb en
+> status 0, 5 lines again
+> 1
+$ pugmark record --check -o r.pugrec -- ./twice.in 2>&1 | tail -n 1 | sed 's/.*; //'
+> 0 holes in the table
 # Python's, with a worker that is executed.
 $ cat > shared.py <<'end'
 + import multiprocessing as mp
