@@ -155,7 +155,8 @@ uint64_t segment_of_file(struct session *s, const char *link, uint64_t off, uint
 	struct stat st;
 	uint64_t end;
 
-	if (!peek_link(link, path) || !segment_is_memory(path) || stat(link, &st) || !S_ISREG(st.st_mode))
+	if (!peek_link(link, path) || !segment_is_memory(path) || stat(link, &st) ||
+	    !S_ISREG(st.st_mode))
 		return 0;
 	*more = RT_SEGMENT_LARGE_FILE;
 	if (off > most || n > most - off || (uint64_t)st.st_size > most)
