@@ -46,7 +46,6 @@ enum pm_status record_close(struct session *s, struct pm_err *err);
 /* Which one, RT_SEGMENT(), @p is about to attach by its identifier @id. 0: it cannot be recorded;
  * *@more: for RT_END_SEGMENT. */
 uint64_t segment_find(struct session *s, const struct proc *p, int id, uint64_t *more);
-bool segment_is_memory(const char *path);	/* is the file of that name POSIX shared memory? */
 /* Which one the file @link is, of which [off, off + n) is about to be mapped to share; 0: it is no
  * POSIX shared memory, or, if *@more is not 0, it cannot be recorded. */
 uint64_t segment_of_file(struct session *s, const char *link, uint64_t off, uint64_t n,

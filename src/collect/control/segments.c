@@ -115,11 +115,6 @@ uint64_t segment_find(struct session *s, const struct proc *p, int id, uint64_t 
 }
 
 /* ---- POSIX ----------------------------------------------------------------------------------- */
-bool segment_is_memory(const char *path)
-{
-	return !strncmp(path, "/dev/shm/", 9) || !strncmp(path, "/memfd:", 7);
-}
-
 static struct shm_segment *segment_with(const struct session *s, dev_t dev, ino_t ino)
 {
 	for (size_t i = 0; i < s->segments.n; i++)
@@ -155,7 +150,7 @@ uint64_t segment_of_file(struct session *s, const char *link, uint64_t off, uint
 	struct stat st;
 	uint64_t end;
 
-	if (!peek_link(link, path) || !segment_is_memory(path) || stat(link, &st) ||
+	if (!peek_link(link, path) || !peek_is_memory(path) || stat(link, &st) ||
 	    !S_ISREG(st.st_mode))
 		return 0;
 	*more = RT_SEGMENT_LARGE_FILE;
@@ -193,7 +188,7 @@ bool segment_may_grow(const struct session *s, const struct proc *p, uint64_t at
 	if (maps_read((pid_t)p->pid, &all))
 		for (const struct mapping *m = all.v; m < all.v + all.n && !x; m++)
 			if (m->lo <= at && at < m->hi && m->shared &&
-			    segment_is_memory(m->path)) {
+			    peek_is_memory(m->path)) {
 				x = segment_with(s, m->dev, m->ino);
 				off = m->off + (at - m->lo);
 			}

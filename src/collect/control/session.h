@@ -312,6 +312,8 @@ struct peek_status {
 bool peek_status(const char *dir, struct peek_status *st);
 /* Where symbolic link @link leads; false: it cannot be read, @path is "". */
 bool peek_link(const char *link, char path[4096]);
+/* Is the file that a link of /proc calls @path POSIX shared memory? */
+bool peek_is_memory(const char *path);
 /* The path of the program that @pid executes, in s->spaces.mem; NULL: unknown. */
 const char *peek_exe(struct session *s, uint32_t pid);
 
