@@ -5,33 +5,12 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "trace/pug.h"
+#include "pug_mend.h"
 #include "trace/pug_file.h"
 #include "trace/sinks.h"
 #include "transform/verify.h"
 
 const unsigned fuzz_inputs = 20000;
-
-static void mend(uint8_t *p, size_t n)
-{
-	if (n < PUG_HEADER)
-		return;
-	memcpy(p, PUG_MAGIC, 8);
-	p[8] = PUG_MAJOR;
-	p[9] = 0;
-	pug_put32(p + 12, PUG_HEADER);
-	pug_put32(p + 28, pug_crc(p, 28));
-	for (size_t at = PUG_HEADER; n - at >= PUG_RECORD; ) {
-		uint32_t size = pug_get32(p + at + 4);
-
-		if (size > n - at - PUG_RECORD)
-			size = (uint32_t)(n - at - PUG_RECORD);
-		pug_put32(p + at + 4, size);
-		pug_put32(p + at + 40, pug_crc(p + at + PUG_RECORD, size));
-		pug_put32(p + at + 44, pug_crc(p + at, 44));
-		at += PUG_RECORD + size;
-	}
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -52,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	copy = malloc(size);
 	memcpy(copy, data + 1, size - 1);
 	if (data[0] & 1)
-		mend(copy, size - 1);
+		pug_mend(copy, size - 1);
 	in = pm_input_memory(copy, size - 1, "fuzz");
 	r = pug_read_open(in, &o, &facts, &err);
 	if (r) {

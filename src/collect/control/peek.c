@@ -109,6 +109,11 @@ bool peek_link(const char *link, char path[4096])
 	return n >= 0;
 }
 
+bool peek_is_memory(const char *path)
+{
+	return !strncmp(path, "/dev/shm/", 9) || !strncmp(path, "/memfd:", 7);
+}
+
 const char *peek_exe(struct session *s, uint32_t pid)
 {
 	char link[64], path[4096];

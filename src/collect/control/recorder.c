@@ -73,7 +73,8 @@ static uint32_t add_file(struct session *s, int fd, const struct stat *st, const
 				(!s->opts->lean && !is_systems(path)) };
 	struct rec_file f = { path, (uint64_t)st->st_size, 0, k.kept };
 
-	for (size_t i = 0; i < r->nfile; i++)
+	/* what is written to memory by a mapping does not change the file's time */
+	for (size_t i = 0; i < r->nfile && !peek_is_memory(path); i++)
 		if (r->file[i].dev == k.dev && r->file[i].ino == k.ino &&
 		    r->file[i].size == k.size &&
 		    r->file[i].changed.tv_sec == k.changed.tv_sec &&

@@ -46,6 +46,12 @@ enum pm_status record_close(struct session *s, struct pm_err *err);
 /* Which one, RT_SEGMENT(), @p is about to attach by its identifier @id. 0: it cannot be recorded;
  * *@more: for RT_END_SEGMENT. */
 uint64_t segment_find(struct session *s, const struct proc *p, int id, uint64_t *more);
+/* Which one the file @link is, of which [off, off + n) is about to be mapped to share; 0: it is no
+ * POSIX shared memory, or, if *@more is not 0, it cannot be recorded. */
+uint64_t segment_of_file(struct session *s, const char *link, uint64_t off, uint64_t n,
+			 uint64_t *more);
+/* Can it be recorded that @p has @n bytes at @at of what it has mapped there? */
+bool segment_may_grow(const struct session *s, const struct proc *p, uint64_t at, uint64_t n);
 /* To be called now and then: if a process that is not recorded has attached one that recorded ones
  * have, their recording ends. */
 void segments_watch(struct session *s);

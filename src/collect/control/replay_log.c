@@ -19,7 +19,7 @@ static void name_files(const struct replayer *y, uint8_t *p, size_t n)
 
 	for (size_t at = 0; at < n; at += e.size) {
 		memcpy(&e, p + at, sizeof e);
-		if (e.type != RT_E_CALL || e.nr != REC_MMAP || !e.a[4])
+		if (e.type != RT_E_CALL || e.nr != REC_MMAP || !e.a[4] || RT_IS_SEGMENT(e.a[4]))
 			continue;
 		e.a[4] = (uint64_t)y->fd[e.a[4] - 1] + 1;
 		memcpy(p + at, &e, sizeof e);

@@ -23,6 +23,11 @@ void request_log_file(struct session *s, struct request *q)
 	if (!s->recorder || !q->p->stream)
 		return;
 	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->pid, (int)q->m.a[0]);
+	if (q->m.a[3] != RT_SHARES_NOT) {
+		q->m.r[0] = segment_of_file(s, link, q->m.a[1], q->m.a[2], &q->m.r[1]);
+		if (q->m.r[0] || q->m.r[1])
+			return;
+	}
 	if (q->m.a[3] != RT_SHARES_NOT &&
 	    !record_shares(s, link, q->m.a[1], q->m.a[2], q->m.a[3] == RT_SHARES_WRITES))
 		return;
@@ -51,6 +56,8 @@ void request_log_segment(struct session *s, struct request *q)
 		q->m.r[0] = segment_memory(s, q->m.a[1]);
 	else if (s->recorder && q->m.a[0] == RT_SEGMENT_FIND)
 		q->m.r[0] = segment_find(s, q->p, (int)q->m.a[1], &q->m.r[1]);
+	else if (s->recorder && q->m.a[0] == RT_SEGMENT_GROWS)
+		q->m.r[0] = segment_may_grow(s, q->p, q->m.a[1], q->m.a[2]);
 	else if (s->replayer && q->m.a[0] == RT_SEGMENT_PART)
 		q->m.r[0] = segment_part(s, q->p, q->m.a[1], &q->m.r[1]);
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* segments.c - shared memory of System V that recorded processes attach, and its place in a replay
+/* segments.c - shared memory of System V and of POSIX that recorded processes attach or map, and
+ * its place in a replay
  *
- * Only what recorded processes write is in the recording. So nobody else may have a segment: a
- * recorded process has made it, and all who have it attached are recorded. The kernel says who has
- * made it, who was the last to attach or detach it, and how many mappings there are. */
+ * Only what recorded processes write is in the recording. So nobody else may have a segment of
+ * System V: a recorded process has made it, and all who have it attached are recorded. The kernel
+ * says who has made it, who was the last to attach or detach it, and how many mappings there are.
+ *
+ * POSIX shared memory is a file without a disk: of /dev/shm, or of memfd_create(). It may have any
+ * size, and another one later, and parts of it are mapped. What each mapping begins with is in the
+ * log (runtime/shared_files.c). Its segment has room for more than the file has at first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +20,7 @@
 #include "collect/control/recorder.h"
 
 #define MOST 65536u			/* segments of a recording */
+#define ROOM 0x4000u			/* pages of a file's segment are a multiple of so many */
 #define LOOK_EVERY 0.02			/* seconds */
 
 /* Is @pid, as we see it, a process that is or was recorded? */
@@ -108,6 +114,89 @@ uint64_t segment_find(struct session *s, const struct proc *p, int id, uint64_t 
 	return RT_SEGMENT((uint32_t)i, pages);
 }
 
+/* ---- POSIX ----------------------------------------------------------------------------------- */
+static struct shm_segment *segment_with(const struct session *s, dev_t dev, ino_t ino)
+{
+	for (size_t i = 0; i < s->segments.n; i++)
+		if (s->segments.v[i].ino == ino && s->segments.v[i].dev == dev)
+			return &s->segments.v[i];
+	return NULL;
+}
+
+static bool is_mapped(const struct session *s, const struct shm_segment *x)
+{
+	struct maps all = { 0 };
+	bool any = false;
+
+	for (size_t i = 0; i < s->nproc && !any; i++) {
+		const struct proc *p = s->proc[i];
+
+		if (!p->stream || p->gone || !p->pid || !maps_read((pid_t)p->pid, &all))
+			continue;
+		for (size_t k = 0; k < all.n; k++)
+			any |= all.v[k].shared && all.v[k].ino == x->ino && all.v[k].dev == x->dev;
+	}
+	maps_release(&all);
+	return any;
+}
+
+uint64_t segment_of_file(struct session *s, const char *link, uint64_t off, uint64_t n,
+			 uint64_t *more)
+{
+	const uint64_t most = RT_BLOCK_SIZE;
+	struct shm_segments *g = &s->segments;
+	struct shm_segment *x;
+	char path[4096];
+	struct stat st;
+	uint64_t end;
+
+	if (!peek_link(link, path) || !peek_is_memory(path) || stat(link, &st) ||
+	    !S_ISREG(st.st_mode))
+		return 0;
+	*more = RT_SEGMENT_LARGE_FILE;
+	if (off > most || n > most - off || (uint64_t)st.st_size > most)
+		return 0;
+	end = off + n > (uint64_t)st.st_size ? off + n : (uint64_t)st.st_size;
+	x = segment_with(s, st.st_dev, st.st_ino);
+	if (x && x->pages * 4096 < off + n) {
+		*more = RT_SEGMENT_GROWN;
+		if (is_mapped(s, x))
+			return 0;
+		x->ino = 0;				/* it has another one from here on */
+		x = NULL;
+	}
+	if (!x && g->n == MOST)
+		return 0;
+	if (!x) {
+		pm_grow(g->v, g->n, g->cap);
+		x = &g->v[g->n++];
+		*x = (struct shm_segment){ .id = -1, .dev = st.st_dev, .ino = st.st_ino,
+					   .pages = ((end + 4095) / 4096 + ROOM) / ROOM * ROOM };
+		if (x->pages > most / 4096)
+			x->pages = most / 4096;
+	}
+	*more = 0;
+	return RT_SEGMENT((uint32_t)(x - g->v), x->pages);
+}
+
+bool segment_may_grow(const struct session *s, const struct proc *p, uint64_t at, uint64_t n)
+{
+	const struct shm_segment *x = NULL;
+	struct maps all = { 0 };
+	uint64_t off = 0;
+
+	if (maps_read((pid_t)p->pid, &all))
+		for (const struct mapping *m = all.v; m < all.v + all.n && !x; m++)
+			if (m->lo <= at && at < m->hi && m->shared &&
+			    peek_is_memory(m->path)) {
+				x = segment_with(s, m->dev, m->ino);
+				off = m->off + (at - m->lo);
+			}
+	maps_release(&all);
+	return !x || (off <= x->pages * 4096 && n <= x->pages * 4096 - off);
+}
+
+/* ---- who else has them ----------------------------------------------------------------------- */
 /* The recording of the group ends: the first one's does, and so all others'. */
 static void stop_all(struct session *s)
 {

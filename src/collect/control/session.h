@@ -132,9 +132,11 @@ enum block_use {
 	BLOCK_MEMORY,			/* replayed: of shared segments (segments.c) */
 };
 
-struct shm_segments {			/* of System V, that are attached: segments.c */
+struct shm_segments {			/* that are attached or mapped: segments.c */
 	struct shm_segment {
-		int id;			/* recorded; -1: it is gone */
+		int id;			/* recorded: System V's; -1: it is gone, or a file */
+		dev_t dev;		/* recorded: of POSIX */
+		ino_t ino;		/* ... 0: it is none */
 		uint64_t pages;
 		uint64_t at;		/* replayed: in the data file; 0: it has no memory yet */
 	} *v;
@@ -310,6 +312,8 @@ struct peek_status {
 bool peek_status(const char *dir, struct peek_status *st);
 /* Where symbolic link @link leads; false: it cannot be read, @path is "". */
 bool peek_link(const char *link, char path[4096]);
+/* Is the file that a link of /proc calls @path POSIX shared memory? */
+bool peek_is_memory(const char *path);
 /* The path of the program that @pid executes, in s->spaces.mem; NULL: unknown. */
 const char *peek_exe(struct session *s, uint32_t pid);
 

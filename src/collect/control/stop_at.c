@@ -339,6 +339,11 @@ const struct pm_position *stopped_position(const struct standing *st)
 	return &st->w->at;
 }
 
+uint32_t stopped_program(const struct standing *st)
+{
+	return st->p->stream - 1;
+}
+
 void stopped_regs(struct standing *st, struct user_regs_struct *to)
 {
 	*to = st->regs;

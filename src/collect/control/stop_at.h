@@ -42,6 +42,8 @@ struct pm_stops {
 };
 
 const struct pm_position *stopped_position(const struct standing *st);
+/* The program that it executes there: its number in the recording, as rec_start_of() has it. */
+uint32_t stopped_program(const struct standing *st);
 void stopped_regs(struct standing *st, struct user_regs_struct *to);
 /* Its vector and floating-point state, as XSAVE lays it out: how many bytes, at most @n; 0: it
  * cannot be read. */

@@ -94,11 +94,27 @@ static void add_marks(const struct found_once *x, const struct points *want, uin
 	}
 }
 
+/* Where the process of thread @tid executes other programs: what the first replay has found. */
+static void add_execs(const struct spots *s, uint32_t tid, bool behind, struct spot_mark *v,
+		      size_t *n)
+{
+	const uint64_t *const pid = pm_map_get(&s->pid, tid);
+
+	for (size_t i = 0; pid && i < s->execs.nprogram; i++) {
+		const struct executed *x = &s->execs.program[i];
+		const struct pm_position *const call = exec_spots_call(&s->execs, i);
+
+		if (x->pid == *pid && exec_spots_executed(&s->execs, i) && (behind || call))
+			v[(*n)++] = (struct spot_mark){ .at = behind ? x->at : *call,
+							.access = SPOT_EXEC };
+	}
+}
+
 struct spot_mark *found_spots_marks(const struct found_spots *f, const struct points *want,
 				    uint32_t tid, bool behind, size_t *n)
 {
 	struct spot_mark *v;
-	size_t most = 1;
+	size_t most = 1 + (f->n ? f->v->spots.execs.nprogram : 0);
 
 	for (size_t i = 0; i < f->n; i++)
 		most += f->v[i].spots.n;
@@ -107,6 +123,8 @@ struct spot_mark *found_spots_marks(const struct found_spots *f, const struct po
 	for (size_t i = 0; i < f->n; i++)
 		if (is_good(&f->v[i], want))
 			add_marks(&f->v[i], want, tid, behind, v, n);
+	if (f->n && want->execs)
+		add_execs(&f->v->spots, tid, behind, v, n);
 	return v;
 }
 
@@ -117,6 +135,20 @@ const struct pm_position *found_spots_end(const struct found_spots *f, uint32_t 
 	for (size_t i = 0; s && i < s->nlast; i++)
 		if (s->last[i].tid == tid)
 			return &s->last[i];
+	return NULL;
+}
+
+const struct pm_position *found_spots_executed(const struct found_spots *f,
+					       const struct pm_position *call)
+{
+	const struct exec_spots *const e = f->n ? &f->v->spots.execs : NULL;
+
+	for (size_t i = 0; e && i < e->nprogram; i++) {
+		const struct pm_position *const by = exec_spots_call(e, i);
+
+		if (by && by->tid == call->tid && !pm_position_compare(by, call))
+			return &e->program[i].at;
+	}
 	return NULL;
 }
 

@@ -20,6 +20,7 @@ struct points {
 	size_t npc;
 	struct spot_range range[FOUND_POINTS];
 	size_t nrange;
+	bool execs;			/* where other programs are executed; found in any case */
 };
 
 struct found_once {				/* in one replay */
@@ -39,11 +40,15 @@ enum pm_status found_spots_find(struct found_spots *f, const char *recording,
 				struct pm_err *err);
 bool found_spots_any(const struct found_spots *f);
 /* Marks of @want's spots in the process of thread @tid; the caller frees them. With @behind those
- * of stores and loads are behind the instruction. */
+ * of stores and loads are behind the instruction, and those of calls that execute a program are
+ * where that begins. */
 struct spot_mark *found_spots_marks(const struct found_spots *f, const struct points *want,
 				    uint32_t tid, bool behind, size_t *n);
 /* Where thread @tid ends; NULL: not known. */
 const struct pm_position *found_spots_end(const struct found_spots *f, uint32_t tid);
+/* Where the program begins that @call has executed; NULL: it has not, as far as is known. */
+const struct pm_position *found_spots_executed(const struct found_spots *f,
+					       const struct pm_position *call);
 void found_spots_release(struct found_spots *f);
 
 #endif

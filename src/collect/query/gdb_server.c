@@ -2,7 +2,11 @@
 /* gdb_server.c - gdb's remote protocol, for recordings
  *
  * A journey (travel.h) ends where the program stands; then packets are answered until one says
- * where to go. Breakpoints and watched ranges are found in traces of replays (found_spots.h). */
+ * where to go. Breakpoints and watched ranges are found in traces of replays (found_spots.h).
+ *
+ * Where the process executes another program is a stop of its own, in both directions: in front of
+ * the first instruction of the new one, or of the old one's call. gdb drops what it knows of the
+ * program then, and reads that of the one which it is told: "exec:PATH". */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,20 +32,34 @@ struct gdb_server {
 	struct found_spots found;
 	struct pm_position at;
 	struct pm_position begin;
-	uint64_t stack;			/* where the program begins with it */
-	char program[4096];
+	struct rec_reader *r;
+	uint32_t stream;		/* of the program that is executed there, */
+	uint64_t pc;			/* ... at this instruction */
 	enum gdb_command command;
 	uint32_t general;		/* thread whose registers are wanted */
 	const struct spot_mark *mark;	/* of the journey; NULL: it has none */
 	char why[96];			/* of the stop: "watch:404040;" */
+	bool executed;			/* ... it has come to another program, */
+	bool back;			/* ... going back */
 	bool told;			/* that it has stopped */
 	char out[GDB_REPLY];
 };
 
 /* ---- what it is told ------------------------------------------------------------------------- */
+static const struct rec_start *program_of(const struct gdb_server *s)
+{
+	return rec_start_of(s->r, s->stream);
+}
+
 static void tell_stop(struct gdb_server *s)
 {
-	snprintf(s->out, sizeof s->out, "T05%sthread:%x;", s->why, s->at.tid);
+	const char *const program = program_of(s)->program;
+	char path[2 * 4096 + 1] = "";
+
+	if (s->executed)
+		gdb_hex(path, (const uint8_t *)program, strnlen(program, sizeof path / 2));
+	snprintf(s->out, sizeof s->out, "T05%s%s%sthread:%x;", s->executed ? "exec:" : s->why, path,
+		 s->executed ? ";" : "", s->at.tid);
 	gdb_reply(s->link, s->out);
 }
 
@@ -89,7 +107,7 @@ static void read_memory(struct gdb_server *s, struct standing *st, const char *p
 /* The vector behind the environment, on the stack with which the program began: how many words. */
 static size_t get_auxv(const struct gdb_server *s, struct standing *st, uint64_t v[AUXV])
 {
-	uint64_t at = s->stack, word;
+	uint64_t at = program_of(s)->sp, word;
 	size_t n = 0;
 
 	at += 8;				/* argc */
@@ -191,6 +209,22 @@ static void set_point(struct gdb_server *s, const char *p)
 	gdb_reply(s->link, ok ? "OK" : "E0c");
 }
 
+static void read_program(struct gdb_server *s, const char *p)
+{
+	const char *const program = program_of(s)->program, *const part = strchr(p, ':');
+
+	gdb_reply_part(s->link, part ? part + 1 : p, program, strlen(program));
+}
+
+static void tell_features(struct gdb_server *s, const char *p)
+{
+	s->points.execs = strstr(p, "exec-events+");
+	snprintf(s->out, sizeof s->out, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+;"
+		 "qXfer:auxv:read+;qXfer:exec-file:read+;qXfer:libraries-svr4:read+;ReverseStep+;"
+		 "ReverseContinue+;swbreak+;hwbreak+%s", s->points.execs ? ";exec-events+" : "");
+	gdb_reply(s->link, s->out);
+}
+
 static void answer_query(struct gdb_server *s, struct standing *st, const char *p)
 {
 	static char xml[16384];
@@ -211,15 +245,11 @@ static void answer_query(struct gdb_server *s, struct standing *st, const char *
 		else if (objects[i].kind == 'l')
 			read_libraries(s, st, part);
 		else
-			gdb_reply_part(s->link, strchr(part, ':') ? strchr(part, ':') + 1 : part,
-				       s->program, strlen(s->program));
+			read_program(s, part);
 		return;
 	}
 	if (!strncmp(p, "qSupported", 10)) {
-		gdb_reply(s->link, "PacketSize=1000;QStartNoAckMode+;qXfer:features:read+;"
-			  "qXfer:auxv:read+;qXfer:exec-file:read+;"
-			  "qXfer:libraries-svr4:read+;ReverseStep+;ReverseContinue+;"
-			  "swbreak+;hwbreak+");
+		tell_features(s, p);
 	} else if (!strcmp(p, "qAttached")) {
 		gdb_reply(s->link, "1");
 	} else if (!strcmp(p, "qC")) {
@@ -304,11 +334,17 @@ static void say_why(struct gdb_server *s, const struct spot_mark *m)
 static bool arrived(void *self, struct standing *st, size_t mark)
 {
 	struct gdb_server *s = self;
+	struct user_regs_struct regs;
 
 	if (s->mark && mark != TRAVEL_NO_MARK)
 		say_why(s, &s->mark[mark]);
 	s->at = *stopped_position(st);
 	s->general = s->at.tid;
+	s->executed = s->points.execs && stopped_program(st) != s->stream;
+	s->back = s->command == BACK || s->command == BACK_STEP;
+	s->stream = stopped_program(st);
+	stopped_regs(st, &regs);
+	s->pc = regs.rip;
 	if (!s->told)
 		tell_stop(s);
 	s->told = false;
@@ -352,6 +388,40 @@ static void to_begin(struct gdb_server *s)
 		s->command = OVER;
 }
 
+/* It has come to another program, and goes on. Where it stands may be a breakpoint: of that nobody
+ * has told. False: there is none. */
+static bool stays(struct gdb_server *s)
+{
+	const struct pm_position here = s->at;
+	bool any = false;
+
+	for (size_t i = 0; i < s->points.npc; i++)
+		any |= s->points.pc[i] == s->pc;
+	if (!s->executed || s->back != (s->command == BACK) || !any)
+		return false;
+	snprintf(s->why, sizeof s->why, "swbreak:;");
+	if (!travel_to(&s->j, &here, s->err))
+		s->command = OVER;
+	return true;
+}
+
+/* A step, of a thread that has ended with it: into the program that it has executed for another
+ * thread to begin with, if that is why. */
+static void step_on(struct gdb_server *s)
+{
+	const struct pm_position *to;
+
+	if (s->points.execs && !find_spots(s)) {
+		s->command = OVER;
+		return;
+	}
+	to = found_spots_executed(&s->found, &s->at);
+	if (!s->points.execs || !to)
+		to_end(s);
+	else if (!travel_to(&s->j, to, s->err))
+		s->command = OVER;
+}
+
 static void go_on(struct gdb_server *s)
 {
 	const struct pm_position from = s->at;
@@ -359,6 +429,8 @@ static void go_on(struct gdb_server *s)
 	size_t n;
 	bool went;
 
+	if (stays(s))
+		return;
 	if (!find_spots(s)) {
 		s->command = OVER;
 		return;
@@ -378,6 +450,8 @@ static void go_back(struct gdb_server *s)
 	size_t n, which;
 	struct pm_position to;
 
+	if (stays(s))
+		return;
 	if (!find_spots(s)) {
 		s->command = OVER;
 		return;
@@ -404,19 +478,6 @@ static void step_back(struct gdb_server *s)
 		s->command = OVER;
 }
 
-static enum pm_status begin(struct gdb_server *s)
-{
-	struct rec_reader *r;
-
-	if (rec_open(s->j.recording, &r, s->err) != PM_OK)
-		return PM_ERR;
-	s->begin.tid = rec_start_of(r, 0)->pid;
-	s->stack = rec_start_of(r, 0)->sp;
-	snprintf(s->program, sizeof s->program, "%s", rec_start_of(r, 0)->program);
-	rec_close(r);
-	return PM_OK;
-}
-
 enum pm_status query_gdb(const char *recording, const struct pm_run_opts *o, struct gdb_link *link,
 			 struct pm_err *err)
 {
@@ -427,14 +488,14 @@ enum pm_status query_gdb(const char *recording, const struct pm_run_opts *o, str
 	s->err = err;
 	s->j = (struct journey){ recording, o, &s->kept, s, arrived };
 	s->told = true;				/* gdb asks first */
-	st = begin(s);
-	if (st == PM_OK && !travel_to(&s->j, &s->begin, err))
-		st = PM_ERR;
+	st = rec_open(recording, &s->r, err);
+	if (st == PM_OK) {
+		s->begin.tid = rec_start_of(s->r, 0)->pid;
+		st = travel_to(&s->j, &s->begin, err) ? PM_OK : PM_ERR;
+	}
 	while (st == PM_OK && s->command != OVER && !link->gone && !*err->msg) {
 		switch (s->command) {
-		case STEP:			/* its thread has ended meanwhile */
-			to_end(s);
-			break;
+		case STEP: step_on(s); break;
 		case GO_ON: go_on(s); break;
 		case BACK_STEP: step_back(s); break;
 		case BACK: go_back(s); break;
@@ -443,6 +504,7 @@ enum pm_status query_gdb(const char *recording, const struct pm_run_opts *o, str
 	}
 	query_kept_release(&s->kept);
 	found_spots_release(&s->found);
+	rec_close(s->r);
 	free(s);
 	return *err->msg ? PM_ERR : st;
 }

@@ -2,8 +2,9 @@
 /* gdb_server.h - a recording behind gdb's remote protocol, with reverse execution
  *
  * gdb sees the first process of the recording and its threads, at a position. Steps, also
- * backwards, are exact; continuing goes to the next breakpoint or store to a watched range, in
- * either direction. Nothing can be changed: a recording is what it is.
+ * backwards, are exact; continuing goes to the next breakpoint, to the next store to a watched
+ * range, or to where the process executes another program, in either direction. Nothing can be
+ * changed: a recording is what it is.
  *
  * Errors     PM_ERR and @err if the recording cannot be replayed.
  * Threads    it runs pm_run(): one at a time. */

@@ -4,6 +4,7 @@
 #define PM_QUERY_QUERY_WORK_H
 
 #include "base/mem.h"
+#include "collect/query/exec_spots.h"
 #include "collect/query/query.h"
 
 struct elf_of {				/* code that was executed */
@@ -12,7 +13,7 @@ struct elf_of {				/* code that was executed */
 	struct pm_elf *elf;		/* NULL: it cannot be opened */
 };
 
-enum spot_access { SPOT_STORES = 1, SPOT_LOADS = 2 };
+enum spot_access { SPOT_STORES = 1, SPOT_LOADS = 2, SPOT_EXEC = 4 };
 
 struct spot {				/* a call, a store, or a load */
 	struct pm_position at;		/* in front of it */
@@ -32,6 +33,7 @@ struct spots {
 	struct pm_map pid;		/* of each thread */
 	struct pm_position *last;	/* ... where it is at its end */
 	size_t nlast, cap_last;
+	struct exec_spots execs;
 	bool found;			/* of calls: some object has the function */
 };
 

@@ -278,6 +278,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 		default:
 			break;
 		}
+		exec_spots_pass(&f->to->execs, b, t, ev);
 		pm_position_pass(f->positions, t, b, ev);
 	}
 	*last_of(f->to, t->at.tid) = t->at;
@@ -411,6 +412,7 @@ static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct o
 		o->code = NULL;
 	if (ev->kind == PM_EV_INSN)
 		call(f, b, t, ev);
+	exec_spots_pass(&f->to->execs, b, t, ev);
 	pm_position_pass(f->positions, t, b, ev);
 }
 
@@ -542,4 +544,5 @@ void spots_release(struct spots *s)
 	free(s->v);
 	free(s->last);
 	pm_map_release(&s->pid);
+	exec_spots_release(&s->execs);
 }

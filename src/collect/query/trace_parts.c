@@ -259,7 +259,7 @@ struct parts_maker {
 	struct parts_shared *all;
 	unsigned nworker;
 	pid_t pid[PARTS_WORKERS];
-	int fd[PARTS_WORKERS];
+	struct pug_parts file[PARTS_WORKERS];
 	struct pug_join *join;
 	uint32_t next;			/* part */
 };
@@ -290,7 +290,7 @@ static enum pm_status join_done(struct parts_maker *m, struct pm_err *err)
 
 		if (!__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
 			return PM_OK;
-		if (pug_join_part(m->join, p->owner - 1, m->fd[p->owner - 1], p->from, p->to, err))
+		if (pug_join_part(m->join, &m->file[p->owner - 1], p->from, p->to, err) != PM_OK)
 			return PM_ERR;
 	}
 	return PM_OK;
@@ -360,9 +360,12 @@ static enum pm_status start(struct parts_maker *m, const char *recording,
 			    const struct pm_run_opts *o, const char *options, uint64_t every,
 			    struct pm_err *err)
 {
+	static char name[PARTS_WORKERS][48];	/* errors have them */
+
 	for (unsigned i = 0; i < m->nworker; i++) {
-		m->fd[i] = pm_temp_file(err);
-		if (m->fd[i] < 0)
+		snprintf(name[i], sizeof name[i], "the temporary file of worker %u", i + 1);
+		m->file[i] = (struct pug_parts){ i, pm_temp_file(err), name[i] };
+		if (m->file[i].fd < 0)
 			return PM_ERR;
 	}
 	fflush(NULL);
@@ -373,7 +376,7 @@ static enum pm_status start(struct parts_maker *m, const char *recording,
 			return pm_fail_errno(err, "cannot fork");
 		}
 		if (!m->pid[i])
-			worker_main(m->all, i, m->fd[i], recording, o, options, every);
+			worker_main(m->all, i, m->file[i].fd, recording, o, options, every);
 	}
 	return PM_OK;
 }
@@ -385,8 +388,8 @@ static void release(struct parts_maker *m)
 			kill(m->pid[i], SIGTERM);
 			waitpid(m->pid[i], NULL, 0);
 		}
-		if (m->fd[i] >= 0)
-			close(m->fd[i]);
+		if (m->file[i].fd >= 0)
+			close(m->file[i].fd);
 	}
 	pug_join_free(m->join);
 	munmap(m->all, sizeof *m->all);
@@ -411,7 +414,7 @@ static enum pm_status make(struct parts_maker *m, const char *recording,
 		return PM_ERR;
 	st = how_ended(m, result, err);
 	for (unsigned i = 0; i < m->nworker && st == PM_OK; i++)
-		st = pug_join_count(m->join, m->fd[i], err);
+		st = pug_join_count(m->join, &m->file[i], err);
 	if (st == PM_OK)
 		st = pug_join_finish(m->join, err);
 	return st == PM_OK ? pm_output_finish(out, err) : st;
@@ -426,7 +429,8 @@ enum pm_status parts_trace(const char *recording, unsigned workers, const struct
 	uint64_t every;
 	enum pm_status st;
 
-	memset(m.fd, 0xff, sizeof m.fd);
+	for (unsigned i = 0; i < PARTS_WORKERS; i++)
+		m.file[i].fd = -1;
 	*result = (struct parts_result){ .status = -1, .signal = -1 };
 	if (rec_open(recording, &r, err) != PM_OK)
 		return PM_ERR;

@@ -16,7 +16,7 @@
 
 struct spot_mark {
 	struct pm_position at;
-	uint64_t address;		/* of what is stored or loaded there; with `access` */
+	uint64_t address;		/* of what is stored or loaded there */
 	unsigned access;		/* enum spot_access; 0: a breakpoint */
 };
 

@@ -566,6 +566,8 @@ static bool name_is_sound(const struct rec_reader *r, uint32_t stream, const str
 
 	switch (e->nr) {
 	case REC_MMAP:
+		if (RT_IS_SEGMENT(e->a[4]))	/* how much of it is mapped, the program says */
+			return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES;
 		return e->a[4] <= r->nfile && r->file[e->a[4] - 1].there;
 	case REC_SHMAT:
 		return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES && n && !(e->a[0] & 4095) &&

@@ -15,6 +15,25 @@ const char *rec_call_name(uint64_t nr)
 	return nr < NR(names) && names[nr] ? names[nr] : "one that is not in the table";
 }
 
+static void segment_text(uint32_t more, char *to, size_t n)
+{
+	switch (more) {
+	case RT_SEGMENT_FOREIGN:
+		snprintf(to, n, "shares memory of System V with a process that is not recorded");
+		break;
+	case RT_SEGMENT_LARGE:
+		snprintf(to, n, "attaches shared memory of System V of more than 1 GiB");
+		break;
+	case RT_SEGMENT_LARGE_FILE:
+		snprintf(to, n, "maps POSIX shared memory of more than 1 GiB");
+		break;
+	default:
+		snprintf(to, n, "maps POSIX shared memory that has grown since it was mapped "
+			 "first");
+		break;
+	}
+}
+
 static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 {
 	switch (why) {
@@ -44,9 +63,7 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 		snprintf(to, n, "makes a 32-bit system call from 64-bit code (int $0x80)");
 		break;
 	case RT_END_SEGMENT:
-		snprintf(to, n, more ? "attaches shared memory of System V of more than 1 GiB"
-				     : "shares memory of System V with a process that is not "
-				       "recorded");
+		segment_text(more, to, n);
 		break;
 	default:
 		snprintf(to, n, "does what cannot be recorded");

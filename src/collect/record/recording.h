@@ -40,7 +40,7 @@
 #include "base/mem.h"
 #include "collect/runtime/abi.h"
 
-#define REC_VERSION 6u
+#define REC_VERSION 7u
 #define REC_MAGIC "PUGREC\r\n"
 
 enum rec_kind { REC_START = 1, REC_FILE, REC_DATA, REC_LOG, REC_END };
@@ -127,8 +127,8 @@ bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child);
 /* The stream of the program that @stream's has executed; 0: there is none. */
 uint32_t rec_executed(const struct rec_reader *r, uint32_t stream);
 uint32_t rec_nstream(const struct rec_reader *r);
-#define REC_MMAP 9u			/* its calls name files, those of fork() streams, */
-#define REC_SHMAT 30u			/* ... and these segments */
+#define REC_MMAP 9u			/* its calls name files or segments, those of fork() */
+#define REC_SHMAT 30u			/* ... streams, and these segments */
 struct rec_ended {
 	enum rec_end why;
 	uint64_t more;

@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			38	/* no suffix: for assembly */
+#define RT_ABI			39	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -340,13 +340,17 @@ enum rt_op {
 	RQ_LOG_FILE,	/* a[0] descriptor, a[1] offset, a[2] length: a file is about to be mapped,
 			 * a[3] enum rt_sharing
 			 * -> r[0] 1 + its number in the recording, 0: it cannot be recorded;
-			 * with RT_SHARES_WRITES it has none, and 1 says that it can */
+			 * with RT_SHARES_WRITES it has none, and 1 says that it can; of POSIX
+			 * shared memory that is to be shared RT_SEGMENT(), or 0, and r[1] is not
+			 * 0 and says more for RT_END_SEGMENT */
 	RQ_LOG_SHARED,	/* recorded: a[2] bytes at a[1] of the file a[0] have been written, a
 			 * descriptor; -> r[]: up to three addresses, each with a length, where
 			 * these bytes are mapped and shared */
-	RQ_LOG_SEGMENT,	/* of shared memory of System V; enum rt_segment_use a[0]: _FIND: a[1] its
+	RQ_LOG_SEGMENT,	/* of shared memory; enum rt_segment_use a[0]: _FIND: a[1] System V's
 			 * identifier: it is about to be attached -> r[0] which one (RT_SEGMENT()),
 			 * 0: it cannot be recorded, and r[1] says more for RT_END_SEGMENT;
+			 * _GROWS: of what is mapped at a[1] more is to be, a[2] bytes -> r[0] 1:
+			 * it can be recorded;
 			 * replayed, _MEMORY: a[1] which one -> r[0] where in the data vault its
 			 * memory is, 0: there is no room; _PART: a[1] where it was attached, and
 			 * is to be detached -> r[0] where a part of it is mapped, r[1] how many
@@ -378,9 +382,10 @@ enum rt_stop_then {
 /* Does who maps a file see what others write to it, or do they see what it writes? */
 enum rt_sharing { RT_SHARES_NOT, RT_SHARES_READS, RT_SHARES_WRITES };
 
-enum rt_segment_use { RT_SEGMENT_FIND, RT_SEGMENT_MEMORY, RT_SEGMENT_PART };
+enum rt_segment_use { RT_SEGMENT_FIND, RT_SEGMENT_GROWS, RT_SEGMENT_MEMORY, RT_SEGMENT_PART };
 /* A recording's segment of shared memory, by its number and its pages. */
 #define RT_SEGMENT(number, pages) ((uint64_t)(pages) << 32 | ((number) + 1u))
+#define RT_IS_SEGMENT(which) ((which) >> 32 != 0)	/* or the number of a file */
 #define RT_SEGMENT_NUMBER(which) ((uint32_t)(which) - 1u)
 #define RT_SEGMENT_BYTES(which) ((which) >> 32 << 12)
 
@@ -395,8 +400,7 @@ enum rt_log_end {
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
 	RT_END_GROUP,		/* it shares memory with process a[1], whose recording has ended */
 	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
-	RT_END_SEGMENT,		/* shared memory of System V: a[1] 0: a process has made or attached
-				 * it that is not recorded; 1: it is larger than RT_BLOCK_SIZE */
+	RT_END_SEGMENT,		/* shared memory; a[1]: enum rt_segment_end */
 };
 
 enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };
@@ -587,6 +591,13 @@ struct rt_block {			/* at gs:0 */
 };
 enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */ };
 
+enum rt_segment_end {
+	RT_SEGMENT_FOREIGN,	/* of System V: a process has made or attached it that is not
+				 * recorded */
+	RT_SEGMENT_LARGE,	/* ... it is larger than RT_BLOCK_SIZE */
+	RT_SEGMENT_LARGE_FILE,	/* of POSIX: likewise */
+	RT_SEGMENT_GROWN,	/* ... somebody has mapped it when it was much smaller */
+};
 /* ---- what is logged of a process that is recorded -----------------------------------------------
  * What the kernel has written to the program's memory (RT_E_DATA) comes before the call that has
  * done it (RT_E_CALL). So a log that ends anywhere between two events makes sense. */
@@ -600,7 +611,7 @@ enum rt_event_type {
 	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
 			 * behind it, flags before it; of a file that was mapped 1 + its number,
 			 * of a process that was made 1 + that of its stream, of shared memory
-			 * that was attached RT_SEGMENT(), or 0; the clock */
+			 * that was attached or mapped RT_SEGMENT(), or 0; the clock */
 	RT_E_DATA,	/* a[0] address, a[1] length; the bytes follow */
 	RT_E_INSN,	/* instruction of enum rt_odd_insn `nr`; a: pc behind it; rax, rbx, rcx, rdx
 			 * or the only result */

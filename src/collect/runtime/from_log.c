@@ -200,7 +200,10 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 	switch (b->syscall) {
 	case NR_mmap:
 		b->call_length = e->a[4];
-		replay_mmap(b, r, e->a[4]);
+		if (RT_IS_SEGMENT(e->a[4]))
+			rt_replay_segment(b, r, e->a[4]);
+		else
+			replay_mmap(b, r, e->a[4]);
 		break;
 	case NR_munmap:
 		if (rt_do_munmap(b))

@@ -81,7 +81,7 @@ long rt_ipc_size(const struct rt_block *b, u64 *at);
 /* Recorded: which segment is to be attached, into @b's call_length. 0: that cannot be recorded;
  * more about it is in the mailbox. */
 int rt_known_segment(struct rt_block *b);
-/* Replayed: the call of @b has attached or detached it, with result @r. */
+/* Replayed: the call of @b has attached, mapped or detached it, with result @r. */
 void rt_replay_segment(struct rt_block *b, u64 r, u64 which);
 /* robust.c, recorded: locks that @b's process holds, whose threads all end: they lose their owner.
  * What that writes is logged. */

@@ -3,8 +3,8 @@
  *
  * A replay has memory in place of such a mapping, which children of the process share. So the log
  * says what the mapping begins with, and what calls have written to the file since. What is
- * written by one mapping is not seen in another: the controller says before whether there is
- * another one. */
+ * written by one mapping is seen in another only if the file is POSIX shared memory, a segment
+ * (shared_segments.c); of others the controller says before whether there is another mapping. */
 #include "log.h"
 
 #define MOST 16
@@ -90,7 +90,7 @@ void rt_shared_file_call(struct rt_block *b)
 	case NR_mmap:
 		if (rt_shares_file(b) != RT_SHARES_NOT)
 			remember(ARG4);
-		if (rt_shares_file(b) != RT_SHARES_WRITES)
+		if (rt_shares_file(b) != RT_SHARES_WRITES && !RT_IS_SEGMENT(b->call_length))
 			break;
 		writes = 1;
 		rt_log_memory(b, r, page_up(ARG1));

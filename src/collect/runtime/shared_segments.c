@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_segments.c - a recorded program shares memory of System V
+/* shared_segments.c - a recorded program shares memory of System V, or of POSIX
  *
- * A segment is there as long as somebody has its identifier or has it attached, and each process
- * attaches it by itself. So the replay has memory for each segment in the data file, which all
- * replayed processes have mapped: it attaches a second mapping of that. The machine's segments are
- * not touched. Whoever attaches one is of the group (group_token.c). */
+ * A segment is there as long as somebody has its identifier, its name or a descriptor of it, or has
+ * it attached, and each process attaches or maps it by itself. So the replay has memory for each
+ * segment in the data file, which all replayed processes have mapped: it attaches a second mapping
+ * of that. The machine's segments are not touched. Whoever attaches one is of the group
+ * (group_token.c). */
 #include "log.h"
 
 /* Commands of shmctl(), semctl() and msgctl(); SEM_STAT... are one more for each of the three. */
@@ -90,23 +91,23 @@ int rt_known_segment(struct rt_block *b)
 }
 
 /* ---- replayed -------------------------------------------------------------------------------- */
-static void attach(struct rt_block *b, u64 r, u64 which)
+/* @n bytes from @off on of segment @which, at @r. */
+static void attach(struct rt_block *b, u64 r, u64 which, u64 off, u64 n, word prot)
 {
-	const u64 n = RT_SEGMENT_BYTES(which);
 	const int over = rt_is_ours(r, n);
-	word prot = ARG2 & SHM_RDONLY ? PROT_READ : PROT_READ | PROT_WRITE;
 	u64 from;
 
-	if (!rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_MEMORY, which, 0, 0) || !b->mail.r[0])
+	if (off > RT_SEGMENT_BYTES(which) || n > RT_SEGMENT_BYTES(which) - off ||
+	    !rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_MEMORY, which, 0, 0) || !b->mail.r[0])
 		rt_replay_differs(b, b->ctx.pc);
-	from = RT_DATA_VAULT + b->mail.r[0];
+	from = RT_DATA_VAULT + b->mail.r[0] + off;
 	if (over && !rt_make_way(b, r, n))
 		rt_replay_differs(b, b->ctx.pc);
 	rt_announce_unmap(b, r, n);		/* SHM_REMAP */
 	rt_log_of(b)->not_copied = 1;
 	/* as often as wanted, where the old size is 0 */
 	RET = (word)rt_sys(NR_mremap, from, 0, n, MREMAP_MAYMOVE | MREMAP_FIXED, r);
-	prot = rt_prot(b, ARG2 & SHM_EXEC ? prot | PROT_EXEC : prot);
+	prot = rt_prot(b, prot);
 	if (RET == r && prot != (PROT_READ | PROT_WRITE))
 		rt_sys(NR_mprotect, r, n, (prot & ~(word)PROT_EXEC) | PROT_READ);
 	if (RET == r && prot & PROT_EXEC)
@@ -130,8 +131,15 @@ static void detach(struct rt_block *b, u64 r)
 
 void rt_replay_segment(struct rt_block *b, u64 r, u64 which)
 {
-	if (b->syscall == NR_shmat)
-		attach(b, r, which);
-	else
+	word prot = PROT_READ;
+
+	if (b->syscall == NR_mmap) {
+		attach(b, r, which, ARG5, page_up(ARG1), (word)ARG2);
+	} else if (b->syscall == NR_shmat) {
+		prot |= ARG2 & SHM_RDONLY ? 0 : PROT_WRITE;
+		prot |= ARG2 & SHM_EXEC ? PROT_EXEC : 0;
+		attach(b, r, which, 0, RT_SEGMENT_BYTES(which), prot);
+	} else {
 		detach(b, r);
+	}
 }

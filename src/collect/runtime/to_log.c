@@ -374,6 +374,24 @@ void rt_record_safepoint(struct rt_block *b)
 static u32 shares;			/* there is memory that children share; */
 static u32 borrows;			/* ... and this one's parent waits for it */
 
+/* Whoever attaches or maps a segment is one of the group, as are its children. 0: it cannot be. */
+static int joins_group(struct rt_block *b)
+{
+	if (borrows) {				/* its parent is in the group, and waits for it */
+		end_log(b, RT_END_CALL, b->syscall);
+		return 0;
+	}
+	shares = 1;
+	rt_token_group(b);
+	return b->logged == RT_LOG_RECORD;
+}
+
+static void maps_segment(struct rt_block *b, u64 which)
+{
+	if (joins_group(b))
+		b->call_length = which;
+}
+
 static int known_file(struct rt_block *b)
 {
 	b->call_length = 0;
@@ -383,6 +401,14 @@ static int known_file(struct rt_block *b)
 	}
 	if (!rt_ask(b, RQ_LOG_FILE, ARG4, ARG5, ARG1, rt_shares_file(b)))
 		return 0;
+	if (RT_IS_SEGMENT(b->mail.r[0])) {
+		maps_segment(b, b->mail.r[0]);
+		return 1;
+	}
+	if (!b->mail.r[0] && b->mail.r[1]) {
+		end_log(b, RT_END_SEGMENT, b->mail.r[1]);
+		return 1;
+	}
 	if (rt_shares_file(b) == RT_SHARES_WRITES) {
 		shares |= b->mail.r[0] != 0;
 		return b->mail.r[0] || rt_failed(rt_sys(NR_fcntl, ARG4, 1 /* F_GETFD */));
@@ -391,17 +417,18 @@ static int known_file(struct rt_block *b)
 	return b->call_length || rt_failed(rt_sys(NR_fcntl, ARG4, 1));
 }
 
-/* Whoever attaches a segment is one of the group, as are its children. */
 static void attaches(struct rt_block *b)
 {
-	if (borrows) {				/* its parent is in the group, and waits for it */
-		end_log(b, RT_END_CALL, b->syscall);
-		return;
-	}
-	shares = 1;
-	rt_token_group(b);
-	if (b->logged == RT_LOG_RECORD && !rt_known_segment(b))
+	if (joins_group(b) && !rt_known_segment(b))
 		end_log(b, RT_END_SEGMENT, b->mail.r[1]);
+}
+
+/* More of what is mapped may be of a segment, where that has no room. */
+static void remaps(struct rt_block *b)
+{
+	if (shares && ARG2 > ARG1 &&
+	    rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_GROWS, ARG0, ARG2, 0) && !b->mail.r[0])
+		end_log(b, RT_END_SEGMENT, RT_SEGMENT_GROWN);
 }
 
 static u64 clone_flags(const struct rt_block *b)
@@ -458,6 +485,8 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 			end_log(b, RT_END_FILE, 0);
 		else if (b->syscall == NR_shmat)
 			attaches(b);
+		else if (b->syscall == NR_mremap)
+			remaps(b);
 		break;
 	}
 	return b->logged != RT_LOG_RECORD;

@@ -187,8 +187,8 @@ void rt_trace_sysret(struct rt_block *b)
 	if (rt_failed(r))
 		return;
 	if (rt_mmap_arguments(b, arg)) {
-		if (rt_replays(b))		/* the controller's descriptor */
-			arg[4] = b->call_length - 1;
+		if (rt_replays(b))		/* the controller's descriptor, or none */
+			arg[4] = RT_IS_SEGMENT(b->call_length) ? ~0ull : b->call_length - 1;
 		mapped(b, result, arg[1], arg[2], arg[3] & MAP_ANONYMOUS ? ~0ull : arg[4], arg[5]);
 	} else if (b->syscall == NR_munmap) {
 		rt_trace_note(b, RT_N_MUNMAP, old, 2);
