@@ -75,7 +75,7 @@ $ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='hit\|alue\|^[a-z
 > New value = 1003
 > deposits (arg=0x0) at bank.c:8
 # The libraries that are loaded: none at first, then those of the dynamic linker's list, and none again.
-$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='\.so\|received' sh look bank 'info sharedlibrary' 'maint packet qXfer:libraries-svr4:read::0,fff' 'break check' continue 'info sharedlibrary' 'maint packet qXfer:libraries-svr4:read::0,fff' reverse-continue 'info sharedlibrary' | sed 's/^0x.* Yes *\((.)\)* *//; s/"0x[0-9a-f]*"/N/g; s/^received: //; s/.* in _start.*/back/; s#/[a-z][^ "]*/##g'
+$ START='target remote | pugmark gdb --stdio bank.pugrec' SHOW='\.so\|received' sh look bank 'info sharedlibrary' 'maint packet qXfer:libraries-svr4:read::0,fff' 'break check' continue 'info sharedlibrary' 'maint packet qXfer:libraries-svr4:read::0,fff' reverse-continue 'info sharedlibrary' | sed 's/^0x.* Yes *\((.)\)* *//; s/"0x[0-9a-f]*"/N/g; s/^received: //; s/^0x[0-9a-f]* in .* from .*ld-linux.*/back/; s/.* in _start.*/back/; s#/[a-z][^ "]*/##g'
 > back
 > ld-linux-x86-64.so.2
 > "l<library-list-svr4 version="1.0"></library-list-svr4>"
