@@ -75,12 +75,11 @@ static uint32_t new_node(struct pm_tree *t, uint32_t parent, uint32_t function)
 	return (uint32_t)t->n++;
 }
 
-/* Where there is no place below @parent any more. */
-static uint32_t overflow_of(struct pm_tree *t, uint32_t parent)
+uint32_t pm_tree_overflow(struct pm_tree *t)
 {
 	if (!t->overflow)
 		t->overflow = new_node(t, 0, PM_TREE_OTHERS);
-	return parent == t->overflow ? parent : t->overflow;
+	return t->overflow;
 }
 
 uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t function)
@@ -91,7 +90,7 @@ uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t functio
 		parent = t->node[parent].parent;
 	i = slot_of(t, parent, function);
 	if (!t->slot[i] && t->n >= t->max_nodes) {
-		parent = overflow_of(t, parent);
+		parent = pm_tree_overflow(t);
 		i = slot_of(t, parent, function);
 	}
 	if (t->slot[i])

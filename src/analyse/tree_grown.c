@@ -75,9 +75,8 @@ static void grown(void *self, const struct pm_stream *stream, const struct pm_gr
 			f = made(s, stream->pid, node[i].pc);
 		if (f >= t->nfunction)		/* the process has written over it */
 			f = PM_TREE_OTHERS;
-		of[i] = pm_tree_child(t, of[node[i].parent], f);
-		if (f == PM_TREE_OTHERS && !t->overflow)
-			t->overflow = of[i];
+		of[i] = f == PM_TREE_OTHERS ? pm_tree_overflow(t) :
+			pm_tree_child(t, of[node[i].parent], f);
 		t->node[of[i]].self += node[i].self;
 		t->node[of[i]].calls += node[i].calls;
 	}
@@ -89,8 +88,8 @@ void pm_tree_growing(void *sink, struct pm_growing *g)
 {
 	struct tree_sink *s = sink;
 
-	*g = (struct pm_growing){ .self = s, .depth = s->max_depth, .rows = rows, .about = about,
-				  .grown = grown };
+	*g = (struct pm_growing){ .self = s, .depth = s->max_depth, .most = s->max_nodes,
+				  .rows = rows, .about = about, .grown = grown };
 }
 
 void tree_grown_release(struct tree_sink *s)

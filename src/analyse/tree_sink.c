@@ -429,7 +429,7 @@ static enum pm_status configure(struct tree_sink *s, const struct pm_conf *c, st
 		bool *flag = !strcmp(it->name, "threads") ? &s->by_thread :
 			!strcmp(it->name, "lines") ? &s->lines :
 			!strcmp(it->name, "recursion") ? &s->recursion : NULL;
-		uint64_t depth;
+		uint64_t most;
 
 		if (flag && it->n)
 			return pm_conf_fail(c, it, err, "it has no value");
@@ -439,12 +439,16 @@ static enum pm_status configure(struct tree_sink *s, const struct pm_conf *c, st
 			if (pm_conf_u64(c, it, value, "functions listed", 1, 1000000, &s->top, err))
 				return PM_ERR;
 		} else if (!strcmp(it->name, "depth")) {
-			if (pm_conf_u64(c, it, value, "contexts", 2, 100000, &depth, err))
+			if (pm_conf_u64(c, it, value, "contexts", 2, 100000, &most, err))
 				return PM_ERR;
-			s->max_depth = (uint32_t)depth;
+			s->max_depth = (uint32_t)most;
+		} else if (!strcmp(it->name, "contexts")) {
+			if (pm_conf_u64(c, it, value, "contexts", 1, PM_TREE_NODES - 1, &most, err))
+				return PM_ERR;
+			s->max_nodes = (uint32_t)most + 1;
 		} else {
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
-					       "depth, lines, recursion, threads, top");
+					       "contexts, depth, lines, recursion, threads, top");
 		}
 	}
 	return PM_OK;
@@ -458,6 +462,7 @@ struct tree_sink *tree_sink_new(const char *config, struct pm_err *err)
 
 	s->top = 20;
 	s->max_depth = PM_TREE_DEPTH;
+	s->max_nodes = PM_TREE_NODES;
 	pthread_mutex_init(&s->lock, NULL);
 	if (!st)
 		st = configure(s, &c, err);
@@ -466,7 +471,7 @@ struct tree_sink *tree_sink_new(const char *config, struct pm_err *err)
 		free(s);
 		return NULL;
 	}
-	pm_tree_init(&s->raw, s->max_depth, PM_TREE_NODES);
+	pm_tree_init(&s->raw, s->max_depth, s->max_nodes);
 	tree_functions_init(&s->functions, &s->raw);
 	return s;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tree_sink.h - the sinks that make a tree of a trace (tree.h)
  *
- * Configuration: top=N (20) functions listed; depth=N (500); threads: each thread has a tree of its
+ * Configuration: top=N (20) functions listed; depth=N (500); contexts=N; threads: each thread has a tree of its
  * own below [0], named after it; recursion: a function stays in the context in which it was called
  * first, however often it calls itself, by whatever way; lines: of functions, too.
  *

@@ -120,7 +120,7 @@ struct tree_sink {
 	struct pm_map made;		/* pid -> struct tree_code *, of their generated code */
 	uint64_t top;
 	bool by_thread, lines, recursion;
-	uint32_t max_depth;
+	uint32_t max_depth, max_nodes;
 	struct tree_meter *meter;	/* tree_costs.c */
 	size_t nmeter, cap_meter;
 	struct pm_names *names;		/* tree_costs.c: of what has no code table */

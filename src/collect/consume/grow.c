@@ -15,6 +15,7 @@ void grow_begin(const struct tracer *t, struct rt_block *b)
 	b->tree_nodes = b->tree_cells = 1;
 	b->tree_mask = 4095;
 	b->tree_depth = t->o.grow->depth;
+	b->tree_most = t->o.grow->most < RT_TREE_NODES_MAX ? t->o.grow->most : RT_TREE_NODES_MAX;
 	b->tree_state = (uint64_t)RT_TREE_FRAMES << 32;
 	frame[-1] = (struct rt_frame_of_call){ UINT64_MAX, RT_TREE_NODES, RT_TREE_NODES };
 	b->tree_pending = 1;

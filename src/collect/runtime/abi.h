@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			38	/* no suffix: for assembly */
+#define RT_ABI			39	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -576,7 +576,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t tree_next;		/* ... and where control is awaited then */
 	uint32_t tree_nodes, tree_cells;	/* contexts, and what they take */
 	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
-	uint32_t tree_depth;
+	uint32_t tree_depth, tree_most;	/* contexts deep; contexts */
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
 	uint64_t tree_undo_pc, tree_undo_to, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;

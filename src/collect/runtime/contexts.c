@@ -30,7 +30,7 @@
  * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
  * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
  * MEMORY. A context takes a cell of 64 bytes, that of a large function up to RT_TREE_MOST_CELLS,
- * and its slot of the hash table. After RT_TREE_NODES_MAX contexts of a thread, or when 7 of 8
+ * and its slot of the hash table. After --max-contexts of a thread, or when 7 of 8
  * cells are in use, new ones have their functions below one, '[other contexts]', which is said at
  * the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their callers: a
  * page that faults is behind the last frame.
@@ -207,7 +207,7 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
 	i = slot_for(b, parent, function);
-	if (!slot[i] && is_full(b, RT_TREE_NODES_MAX, RT_TREE_CELLS_MAX / 8 * 7)) {
+	if (!slot[i] && is_full(b, b->tree_most, RT_TREE_CELLS_MAX / 8 * 7)) {
 		/* any function's code may be there: it has as many slots as any */
 		if (!b->tree_overflow)
 			b->tree_overflow = new_node(b, 0, 1, RT_TREE_MOST_CELLS);
@@ -293,6 +293,7 @@ static void drop_half(struct rt_block *b)
 
 	rt_memcpy(FRAMES(b), FRAMES(b) + half, (word)(depth - half) * sizeof *FRAMES(b));
 	set_depth(b, depth - half);
+	is_not_simple(FRAMES(b));		/* nobody is known who waits for it */
 	b->tree_signals = b->tree_landings = 0;
 }
 
