@@ -67,7 +67,7 @@ static void grown(void *self, const struct pm_stream *stream, const struct pm_gr
 	uint32_t *of = pm_alloc((n + 1) * sizeof *of);
 
 	pthread_mutex_lock(&s->lock);
-	of[0] = 0;
+	of[0] = n > 1 ? tree_root_of(s, stream) : 0;
 	for (size_t i = 1; i < n; i++) {
 		uint32_t f = node[i].function;
 
@@ -88,8 +88,9 @@ void pm_tree_growing(void *sink, struct pm_growing *g)
 {
 	struct tree_sink *s = sink;
 
-	*g = (struct pm_growing){ .self = s, .depth = s->max_depth, .most = s->max_nodes,
-				  .rows = rows, .about = about, .grown = grown };
+	*g = (struct pm_growing){ .self = s, .rows = rows, .about = about, .grown = grown,
+		/* what they stand below has a place itself */
+		.depth = s->max_depth - s->by_thread, .most = s->max_nodes - s->by_thread };
 }
 
 void tree_grown_release(struct tree_sink *s)

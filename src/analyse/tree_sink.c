@@ -70,7 +70,7 @@ struct tree_code *tree_code_of(struct tree_sink *s, const struct pm_batch *b)
 }
 
 /* Streams that have a name of their own are called that. */
-static uint32_t root_of(struct tree_sink *s, const struct pm_stream *stream)
+uint32_t tree_root_of(struct tree_sink *s, const struct pm_stream *stream)
 {
 	char name[300];
 
@@ -98,7 +98,7 @@ struct tree_thread *tree_thread_of(struct tree_sink *s, const struct pm_batch *b
 	}
 	t = s->thread + i;
 	if (!t->root && s->by_thread)
-		t->root = root_of(s, b->stream);
+		t->root = tree_root_of(s, b->stream);
 	if (b->code && (!t->code || t->code->code != b->code))
 		t->code = tree_code_of(s, b);
 	return t;

@@ -63,6 +63,10 @@ $ sh run 0 all ./full threads; sh run 0 grown --max-contexts 300 ./full threads;
 > 0
 ! pugmark: note: there was no room for more calling contexts: later ones are in '[other contexts]' (--max-contexts)
 ? 1
+# What all contexts of a thread stand below has a place itself.
+$ for n in 100 300; do for never in 1 0; do sh run $never by$never --by-thread --max-contexts $n --max-depth 30 ./full one 2>/dev/null; sed -i 's/^thread [0-9]*/thread/' by$never; done; cmp by0 by1 && grep -c '^.other contexts.;left' by0; done
+> 1
+> 1
 # 2^20 calls that have not returned are remembered; of more the outer half is forgotten. Returns and longjmp() lead to what is, and
 # to what is not.
 $ for n in 1048000 1049000 1700000; do sh run 1 walked ./full deep $n; sh run 0 grown ./full deep $n; cmp walked grown; awk -v n=$n '/;deep / { d += $NF } /;flies / { f += $NF } END { print (d > 5 * n), (f > 3 * n) }' grown; done
