@@ -69,21 +69,6 @@ struct tree_code *tree_code_of(struct tree_sink *s, const struct pm_batch *b)
 	return c;
 }
 
-/* Streams that have a name of their own are called that. */
-uint32_t tree_root_of(struct tree_sink *s, const struct pm_stream *stream)
-{
-	char name[300];
-
-	if (!s->by_thread)
-		return 0;
-	if (stream && stream->name && *stream->name)
-		snprintf(name, sizeof name, "%.250s %u", stream->name, stream->tid);
-	else
-		snprintf(name, sizeof name, "thread %u", stream && stream->tid ? stream->tid :
-			 stream ? stream->index : 0);
-	return pm_tree_child(&s->raw, 0, tree_named(&s->functions, &s->raw, name, 0));
-}
-
 struct tree_thread *tree_thread_of(struct tree_sink *s, const struct pm_batch *b)
 {
 	const uint32_t i = b->stream ? b->stream->index : 0;
