@@ -195,10 +195,12 @@
 #define RT_TREE_TARGETS		0x1400000	/* struct rt_tree_target: 1 MiB */
 #define RT_TREE_TARGETS_MASK	0xffff0u
 #define RT_TREE_TEXTS		0x1520000	/* the runtime's */
+#define RT_TREE_KNOWN		0x1540000	/* the runtime's */
+#define RT_TREE_KNOWN_MAX	4096u
 #define RT_TREE_MADE		0x1600000	/* u64: where functions of generated code begin */
 #define RT_TREE_MADE_MAX	(1u << 20)
-#define RT_TREE_SLOTS		0x2000000	/* u32: contexts by parent and function */
-#define RT_TREE_SLOTS_MAX	(1u << 24)
+#define RT_TREE_SLOTS		0x2000000	/* the runtime's: contexts by parent and function */
+#define RT_TREE_SLOTS_MAX	(1u << 23)
 #define RT_TREE_SITES		0x6000000	/* struct rt_tree_site: 16 MiB */
 #define RT_TREE_SITES_MASK	0xfffff0u	/* of (context ^ number << 4) */
 #define RT_TREE_NODES		0x8000000	/* struct rt_tree_node; up to RT_TRACE */
