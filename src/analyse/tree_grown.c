@@ -60,14 +60,32 @@ static uint32_t made(struct tree_sink *s, uint32_t pid, uint64_t pc)
 	return tree_generated(&s->functions, &s->raw, c, pc);
 }
 
+/* Is all of it new, and nothing too much or too deep? @root, the last context, is what it stands
+ * below. @depth is overwritten. */
+static bool is_new(const struct pm_tree *t, uint32_t root, const struct pm_grown *node, size_t n,
+		   uint32_t *depth)
+{
+	depth[0] = t->node[root].depth;
+	for (size_t i = 1; i < n; i++) {
+		depth[i] = depth[node[i].parent] + 1;
+		if (depth[i] > t->max_depth)
+			return false;
+	}
+	return root + 1 == t->n && !t->overflow && t->n + n <= t->max_nodes;
+}
+
 static void grown(void *self, const struct pm_stream *stream, const struct pm_grown *node, size_t n)
 {
 	struct tree_sink *s = self;
 	struct pm_tree *t = &s->raw;
 	uint32_t *of = pm_alloc((n + 1) * sizeof *of);
+	uint32_t root;
+	bool fresh;
 
 	pthread_mutex_lock(&s->lock);
-	of[0] = n > 1 ? tree_root_of(s, stream) : 0;
+	root = n > 1 ? tree_root_of(s, stream) : 0;
+	fresh = is_new(t, root, node, n, of);
+	of[0] = root;
 	for (size_t i = 1; i < n; i++) {
 		uint32_t f = node[i].function;
 
@@ -76,6 +94,7 @@ static void grown(void *self, const struct pm_stream *stream, const struct pm_gr
 		if (f >= t->nfunction)		/* the process has written over it */
 			f = PM_TREE_OTHERS;
 		of[i] = f == PM_TREE_OTHERS ? pm_tree_overflow(t) :
+			fresh ? pm_tree_append(t, of[node[i].parent], f) :
 			pm_tree_child(t, of[node[i].parent], f);
 		t->node[of[i]].self += node[i].self;
 		t->node[of[i]].calls += node[i].calls;

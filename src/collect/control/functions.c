@@ -19,16 +19,19 @@ static bool is_generated(const struct module *m)
 	return m->generated.may_change || !m->text.path || !strcmp(m->text.path, "[anon]");
 }
 
-/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes. */
-static uint32_t cells_for(uint64_t bytes)
+/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes; that
+ * of all code without names has most. */
+static uint32_t cells_for(uint64_t bytes, uint32_t flags)
 {
+	if (flags & RT_TREE_UNKNOWN)
+		return RT_TREE_MOST_CELLS;
 	return bytes <= 192 ? 1 : bytes <= 1024 ? 2 : bytes <= 4096 ? 4 : bytes <= 16384 ? 8 :
 		RT_TREE_MOST_CELLS;
 }
 
 /* ... of @function. Once it is known that stays, for there are contexts, and code that relies on
  * it. */
-static uint32_t cells_of(struct session *s, uint32_t function, uint64_t bytes)
+static uint32_t cells_of(struct session *s, uint32_t function, uint64_t bytes, uint32_t flags)
 {
 	if (function >= s->ncells) {
 		const size_t n = 2 * (size_t)function + 1024;
@@ -38,7 +41,7 @@ static uint32_t cells_of(struct session *s, uint32_t function, uint64_t bytes)
 		s->ncells = n;
 	}
 	if (!s->cells[function])
-		s->cells[function] = (uint8_t)cells_for(bytes);
+		s->cells[function] = (uint8_t)cells_for(bytes, flags);
 	return s->cells[function];
 }
 
@@ -72,7 +75,8 @@ static const struct functions *functions_of(struct session *s, const struct modu
 		if (v[i].function >= MAX_FUNCTIONS)
 			continue;
 		g->about(g->self, v[i].function, &a);
-		cells = cells_of(s, v[i].function, (i + 1 < n ? v[i + 1].at : hi) - v[i].at);
+		cells = cells_of(s, v[i].function, (i + 1 < n ? v[i + 1].at : hi) - v[i].at,
+				 a.flags);
 		info[v[i].function] = (struct rt_function_info){ a.flags, a.name, a.part, cells };
 		f->row[f->n] = (struct function_row){
 			.at = (uint32_t)(v[i].at - lo), .lo = (uint32_t)(v[i].lo - lo),

@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			39	/* no suffix: for assembly */
+#define RT_ABI			40	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
