@@ -194,31 +194,10 @@ static uint32_t find_above(const struct pm_tree *t, uint32_t parent, uint32_t fu
 	return parent;
 }
 
-/* Are contexts that differ in @from different ones with other functions? */
-static bool stays_apart(const struct pm_tree *from, const struct pm_tree *to, const uint32_t *of,
-			const bool *folds)
-{
-	bool *seen = pm_alloc(to->nfunction * sizeof *seen), apart = !from->overflow;
-
-	for (size_t i = 1; i < from->nfunction && apart; i++) {
-		apart = !seen[of[i]];
-		seen[of[i]] = true;
-	}
-	for (size_t i = 1; i < from->n && apart; i++) {
-		const struct pm_tree_node *n = from->node + i;
-
-		apart = !folds[of[n->function]] ||
-			from->node[n->parent].function != n->function;
-	}
-	free(seen);
-	return apart;
-}
-
 void pm_tree_rename(const struct pm_tree *from, struct pm_tree *to, const uint32_t *of,
 		    const bool *folds, bool recursion)
 {
 	uint32_t *number = pm_alloc(from->n * sizeof *number);
-	const bool apart = !recursion && stays_apart(from, to, of, folds);
 
 	to->nevent = from->nevent;
 	to->ncost = from->ncost;
@@ -234,9 +213,7 @@ void pm_tree_rename(const struct pm_tree *from, struct pm_tree *to, const uint32
 		const struct pm_tree_node *n = from->node + i;
 		const uint32_t function = of[n->function], parent = number[n->parent];
 
-		if (apart && i)
-			number[i] = pm_tree_append(to, parent, function);
-		else if (!i || (folds[function] && to->node[parent].function == function))
+		if (!i || (folds[function] && to->node[parent].function == function))
 			number[i] = parent;
 		else if (!recursion || !(number[i] = find_above(to, parent, function)))
 			number[i] = pm_tree_child(to, parent, function);
