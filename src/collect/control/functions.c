@@ -19,8 +19,8 @@ static bool is_generated(const struct module *m)
 	return m->generated.may_change || !m->text.path || !strcmp(m->text.path, "[anon]");
 }
 
-/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes; that
- * of all code without names has most. */
+/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes.
+ * Most has that of all code without names. */
 static uint32_t cells_for(uint64_t bytes, uint32_t flags)
 {
 	if (flags & RT_TREE_UNKNOWN)

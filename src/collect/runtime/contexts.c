@@ -31,10 +31,10 @@
  * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
  * MEMORY. A context takes a cell of 64 bytes, that of a large function up to RT_TREE_MOST_CELLS,
  * and its slot of the hash table. Both are in large pages where there is much of them, if the
- * kernel has any. After --max-contexts of a thread, or when 7 of 8
- * cells are in use, new ones have their functions below one, '[other contexts]', which is said at
- * the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their callers: a
- * page that faults is behind the last frame.
+ * kernel has any. After --max-contexts of a thread, or when 7 of 8 cells are in use, new ones have
+ * their functions below one, '[other contexts]', which is said at the end. Calls that nest deeper
+ * than RT_TREE_FRAMES_MAX forget the outer half of their callers: a page that faults is behind the
+ * last frame.
  * NOT HERE are 32-bit programs, recordings, parts of runs (regions, threads, --pid) and what other
  * events need: consumers walk a trace for these. PUGMARK_NO_GROWING=1 in the environment: always.
  */
@@ -58,7 +58,7 @@ struct texts {				/* at RT_TREE_TEXTS, of a thread */
 	u32 changes, n;
 	struct { u64 lo, hi, row; u32 n, pad; } v[256];
 };
-struct known { u64 pc; u32 changes, is; };	/* at RT_TREE_KNOWN; is: function << 1 | entry */
+struct whose_pc { u64 pc; u32 changes, is; };	/* at RT_TREE_KNOWN; is: function << 1 | entry */
 static u32 changes;			/* how often the process has mapped or unmapped code */
 
 void rt_tree_mapped(void)
@@ -136,13 +136,13 @@ static int search_text(struct rt_block *b, u64 pc, u32 now, struct whose *p)
 static int function_at(struct rt_block *b, u64 pc, struct whose *p)
 {
 	const u32 now = __atomic_load_n(&changes, __ATOMIC_SEQ_CST);
-	struct known *k = (struct known *)PLACE(b, RT_TREE_KNOWN) +
+	struct whose_pc *k = (struct whose_pc *)PLACE(b, RT_TREE_KNOWN) +
 		((u32)(pc ^ pc >> 13) & (RT_TREE_KNOWN_MAX - 1));
 
 	if (k->pc != pc || k->changes != now) {
 		if (!search_text(b, pc, now, p))
 			return 0;
-		*k = (struct known){ pc, now, p->function << 1 | p->entry };
+		*k = (struct whose_pc){ pc, now, p->function << 1 | p->entry };
 	}
 	*p = (struct whose){ k->is >> 1, k->is & 1 };
 	return 1;
@@ -190,9 +190,9 @@ static struct slot *slot_for(const struct rt_block *b, u32 parent, u32 function)
 	return slot + i;
 }
 
-/* From @at on, where nothing has been written yet, one large page. There are none: it stays as it
+/* One of what begins @at, where nothing has been written yet. The kernel may refuse: it stays as it
  * is. */
-static void be_large_page(const void *at)
+static void make_large_page(const void *at)
 {
 	*(volatile u8 *)(word)at = 0;		/* it must not be a hole */
 	rt_sys(NR_madvise, (word)at, LARGE_PAGE, MADV_COLLAPSE);
@@ -206,7 +206,7 @@ static void grow_slots(struct rt_block *b)
 	memset(slot, 0, had);
 	b->tree_mask = 2 * b->tree_mask + 1;
 	for (u64 at = had; had >= LARGE_PAGE && at < 2 * had; at += LARGE_PAGE)
-		be_large_page((u8 *)slot + at);
+		make_large_page((u8 *)slot + at);
 	for (u32 i = 1; i < b->tree_cells; i += NODE(b, i)->cells) {
 		const u32 hash = hash_of(NODE(b, i)->parent, NODE(b, i)->function);
 		u32 k = hash & b->tree_mask;
@@ -237,7 +237,7 @@ static u32 new_node(struct rt_block *b, u32 parent, u32 function, u32 cells)
 	b->tree_nodes++;
 	b->tree_cells += cells;
 	if (i / CELLS_OF_PAGE != b->tree_cells / CELLS_OF_PAGE)
-		be_large_page(NODE(b, b->tree_cells / CELLS_OF_PAGE * CELLS_OF_PAGE));
+		make_large_page(NODE(b, b->tree_cells / CELLS_OF_PAGE * CELLS_OF_PAGE));
 	return i;
 }
 
