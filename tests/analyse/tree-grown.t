@@ -65,7 +65,7 @@ $ cat >m.cc <<'END'
 $ g++ -O2 -pthread -o m m.cc 2>/dev/null; sh both made ./m; awk -F';' 'NF == 500 { n++ } END { print (n > 0) }' f0
 > made same, many contexts
 > 1
-# Code without names is one function, whose contexts remember more calls.
+# Code without names.
 $ strip -o bare m; sh both stripped ./bare; grep -c '\[bare\]' f0 | awk '{ print ($1 > 0) }'
 > stripped same, many contexts
 > 1

@@ -19,19 +19,16 @@ static bool is_generated(const struct module *m)
 	return m->generated.may_change || !m->text.path || !strcmp(m->text.path, "[anon]");
 }
 
-/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes.
- * Most has that of all code without names. */
-static uint32_t cells_for(uint64_t bytes, uint32_t flags)
+/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes. */
+static uint32_t cells_for(uint64_t bytes)
 {
-	if (flags & RT_TREE_UNKNOWN)
-		return RT_TREE_MOST_CELLS;
 	return bytes <= 192 ? 1 : bytes <= 1024 ? 2 : bytes <= 4096 ? 4 : bytes <= 16384 ? 8 :
 		RT_TREE_MOST_CELLS;
 }
 
 /* ... of @function. Once it is known that stays, for there are contexts, and code that relies on
  * it. */
-static uint32_t cells_of(struct session *s, uint32_t function, uint64_t bytes, uint32_t flags)
+static uint32_t cells_of(struct session *s, uint32_t function, uint64_t bytes)
 {
 	if (function >= s->ncells) {
 		const size_t n = 2 * (size_t)function + 1024;
@@ -41,7 +38,7 @@ static uint32_t cells_of(struct session *s, uint32_t function, uint64_t bytes, u
 		s->ncells = n;
 	}
 	if (!s->cells[function])
-		s->cells[function] = (uint8_t)cells_for(bytes, flags);
+		s->cells[function] = (uint8_t)cells_for(bytes);
 	return s->cells[function];
 }
 
@@ -75,8 +72,7 @@ static const struct functions *functions_of(struct session *s, const struct modu
 		if (v[i].function >= MAX_FUNCTIONS)
 			continue;
 		g->about(g->self, v[i].function, &a);
-		cells = cells_of(s, v[i].function, (i + 1 < n ? v[i + 1].at : hi) - v[i].at,
-				 a.flags);
+		cells = cells_of(s, v[i].function, (i + 1 < n ? v[i + 1].at : hi) - v[i].at);
 		info[v[i].function] = (struct rt_function_info){ a.flags, a.name, a.part, cells };
 		f->row[f->n] = (struct function_row){
 			.at = (uint32_t)(v[i].at - lo), .lo = (uint32_t)(v[i].lo - lo),

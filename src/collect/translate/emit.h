@@ -55,7 +55,7 @@ struct emit {
 	bool back;			/* what is emitted is a jump back: block.back */
 	/* the unit's routines for them, and for calls through stubs: emit_tree.c; 0: none */
 	uint32_t tree_call, tree_jump, tree_through, tree_stub_insns;
-	uint32_t tree_calls, tree_jumps;	/* how many calls, and ways of jumps, have slots */
+	uint32_t tree_sites;		/* how many calls, and ways of jumps, have slots */
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 

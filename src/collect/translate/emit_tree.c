@@ -110,16 +110,16 @@ static void put_key(struct emit *e)
 	put_number(e, e->index);
 }
 
-/* A slot of a context of the function of block e->index. One by one from where it depends on the
- * unit's address: all units without names are one function. Calls go up, jumps to other functions,
- * most of which are rare, down. */
-static uint32_t next_slot(struct emit *e, bool call)
+/* A slot of a context of the function of block e->index: one by one, from where it depends on the
+ * unit's address. A function that is found bit by bit has several units, which would all begin with
+ * one slot. */
+static uint32_t next_slot(struct emit *e)
 {
 	const uint32_t first = (uint32_t)(e->s->block[0].pc >> 4);
 	struct xl_segment g;
 
 	tree_segment(e->s, e->s->block[e->index].pc, &g);
-	return (call ? first + e->tree_calls++ : first - ++e->tree_jumps) % g.slots;
+	return (first + e->tree_sites++) % g.slots;
 }
 
 static int32_t slot_at(uint32_t slot)
@@ -255,7 +255,7 @@ static void add_rest(struct emit *e, const struct tree_rest *r)
 /* Of a direct call to @pc, whose return address is on the stack. */
 void emit_tree_call(struct emit *e, uint64_t pc)
 {
-	const uint32_t slot = next_slot(e, true);
+	const uint32_t slot = next_slot(e);
 	struct tree_rest r = { 0, 0, RT_ENDS_CALL | RT_TREE_MEMO | slot << 16, e->index,
 			       e->tree_call, e->index, pc, 0 };
 
@@ -292,7 +292,7 @@ bool calls_through(struct emit *e, const struct block *b)
 void emit_tree_call_through(struct emit *e, const struct block *b)
 {
 	const struct block *stub = &e->s->block[b->to.block];
-	const uint32_t slot = next_slot(e, true);
+	const uint32_t slot = next_slot(e);
 	struct tree_rest r = { 0, 0, RT_ENDS_CALL | RT_TREE_MEMO | RT_TREE_THROUGH | stub->n << 12 |
 			       slot << 16, b->to.block, e->tree_through, e->index, stub->pc,
 			       stub->likely.pc };
@@ -465,7 +465,7 @@ void emit_tree_jump(struct emit *e, const struct xl_target *t, bool memo)
 {
 	const bool free = !(live_at(e, t) & LV_FLAGS) ||
 		(e->in->abi_flags && is_entry(e->s, t->pc));
-	const uint32_t slot = next_slot(e, false), second = next_slot(e, false);
+	const uint32_t slot = next_slot(e), second = next_slot(e);
 	const uint32_t event = RT_ENDS_ON | RT_TREE_MEMO | slot << 16 | second << 24;
 	uint8_t *miss, *other, *also, *done, *entered;
 
