@@ -49,11 +49,13 @@ static size_t slot_of(const struct pm_tree *t, uint32_t parent, uint32_t functio
 	return i;
 }
 
-static void grow_slots(struct pm_tree *t)
+static void hash_anew(struct pm_tree *t)
 {
 	free(t->slot);
-	t->mask = 2 * t->mask + 1;
+	while (4 * t->n > t->mask)		/* mostly the first slot is it */
+		t->mask = 2 * t->mask + 1;
 	t->slot = pm_alloc((t->mask + 1) * sizeof *t->slot);
+	t->unhashed = false;
 	for (uint32_t i = 1; i < t->n; i++)
 		if (i != t->overflow)
 			t->slot[slot_of(t, t->node[i].parent, t->node[i].function)] = i;
@@ -75,32 +77,39 @@ static uint32_t new_node(struct pm_tree *t, uint32_t parent, uint32_t function)
 	return (uint32_t)t->n++;
 }
 
-/* Where there is no place below @parent any more. */
-static uint32_t overflow_of(struct pm_tree *t, uint32_t parent)
+uint32_t pm_tree_overflow(struct pm_tree *t)
 {
 	if (!t->overflow)
 		t->overflow = new_node(t, 0, PM_TREE_OTHERS);
-	return parent == t->overflow ? parent : t->overflow;
+	return t->overflow;
 }
 
 uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t function)
 {
 	size_t i;
 
+	if (t->unhashed)
+		hash_anew(t);
 	if (t->node[parent].depth >= t->max_depth)
 		parent = t->node[parent].parent;
 	i = slot_of(t, parent, function);
 	if (!t->slot[i] && t->n >= t->max_nodes) {
-		parent = overflow_of(t, parent);
+		parent = pm_tree_overflow(t);
 		i = slot_of(t, parent, function);
 	}
 	if (t->slot[i])
 		return t->slot[i];
-	if (4 * t->n > t->mask) {		/* mostly the first slot is it */
-		grow_slots(t);
+	if (4 * t->n > t->mask) {
+		hash_anew(t);
 		i = slot_of(t, parent, function);
 	}
 	return t->slot[i] = new_node(t, parent, function);
+}
+
+uint32_t pm_tree_append(struct pm_tree *t, uint32_t parent, uint32_t function)
+{
+	t->unhashed = true;
+	return new_node(t, parent, function);
 }
 
 enum pm_status pm_tree_event(const struct pm_tree *t, const char *name, unsigned *event,
@@ -218,44 +227,76 @@ void pm_tree_rename(const struct pm_tree *from, struct pm_tree *to, const uint32
 	free(number);
 }
 
-struct tree_named { uint32_t node, parent; const char *name; };
-
-static int by_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b, void *function)
 {
-	const struct tree_named *x = a, *y = b;
-	int c;
+	const struct pm_tree_function *f = function;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-	if (x->parent != y->parent)
-		return x->parent < y->parent ? -1 : 1;
-	c = strcmp(x->name, y->name);
-	return c ? c : x->node < y->node ? -1 : x->node > y->node;
+	return strcmp(f[x].name, f[y].name);
+}
+
+/* Of each function, how many names are in front of its own. */
+static uint32_t *rank_names(const struct pm_tree *t)
+{
+	uint32_t *v = pm_alloc(t->nfunction * sizeof *v);
+	uint32_t *rank = pm_alloc(t->nfunction * sizeof *rank);
+
+	for (uint32_t i = 0; i < t->nfunction; i++)
+		v[i] = i;
+	qsort_r(v, t->nfunction, sizeof *v, by_name, t->function);
+	for (uint32_t i = 1; i < t->nfunction; i++)
+		rank[v[i]] = strcmp(t->function[v[i - 1]].name, t->function[v[i]].name) ? i :
+			rank[v[i - 1]];
+	free(v);
+	return rank;
+}
+
+/* @count[k + 1] of key k becomes where the first one of that key goes. */
+static void sum_up(uint32_t *count, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		count[i + 1] += count[i];
+}
+
+/* All contexts but [0] by name, then by number. */
+static uint32_t *sort_by_name(const struct pm_tree *t)
+{
+	uint32_t *rank = rank_names(t), *v = pm_alloc(t->n * sizeof *v);
+	uint32_t *at = pm_alloc((t->nfunction + 1) * sizeof *at);
+
+	for (size_t i = 1; i < t->n; i++)
+		at[rank[t->node[i].function] + 1]++;
+	sum_up(at, t->nfunction);
+	for (uint32_t i = 1; i < t->n; i++)
+		v[at[rank[t->node[i].function]]++] = i;
+	free(rank);
+	free(at);
+	return v;
 }
 
 uint32_t *pm_tree_order(const struct pm_tree *t)
 {
-	struct tree_named *v = pm_alloc(t->n * sizeof *v);
-	uint32_t *first = pm_alloc((t->n + 1) * sizeof *first);
-	uint32_t *order = pm_alloc(t->n * sizeof *order), *todo = pm_alloc(t->n * sizeof *todo);
+	uint32_t *named = sort_by_name(t), *below = pm_alloc(t->n * sizeof *below);
+	uint32_t *first = pm_alloc((t->n + 2) * sizeof *first);
+	uint32_t *order = pm_alloc(t->n * sizeof *order), *todo = named;
 	size_t n = 0, ntodo = 0;
 
-	for (size_t i = 1; i < t->n; i++) {
-		v[i - 1] = (struct tree_named){ (uint32_t)i, t->node[i].parent,
-			t->function[t->node[i].function].name };
-		first[t->node[i].parent + 1]++;
-	}
-	qsort(v, t->n - 1, sizeof *v, by_name);
-	for (size_t i = 0; i < t->n; i++)
-		first[i + 1] += first[i];
+	for (size_t i = 1; i < t->n; i++)
+		first[t->node[i].parent + 2]++;
+	sum_up(first + 1, t->n);
+	for (size_t i = 0; i + 1 < t->n; i++)
+		below[first[t->node[named[i]].parent + 1]++] = named[i];
+	/* below context i stand below[first[i] .. first[i + 1]) */
 	todo[ntodo++] = 0;
 	while (ntodo) {
 		const uint32_t i = order[n++] = todo[--ntodo];
 
 		for (uint32_t k = first[i + 1]; k-- > first[i]; )
-			todo[ntodo++] = v[k].node;
+			todo[ntodo++] = below[k];
 	}
 	assert(n == t->n);
-	free(v);
+	free(named);
+	free(below);
 	free(first);
-	free(todo);
 	return order;
 }

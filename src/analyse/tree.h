@@ -71,6 +71,7 @@ struct pm_tree {
 	uint32_t overflow;		/* the context of what found no place; 0: everything did */
 	uint32_t *slot;			/* contexts by parent and function; 0: free */
 	size_t mask;
+	bool unhashed;			/* some have been appended: no slot has them yet */
 	struct pm_arena mem;
 };
 
@@ -84,6 +85,10 @@ void pm_tree_init(struct pm_tree *t, uint32_t max_depth, uint32_t max_nodes);
 void pm_tree_release(struct pm_tree *t);
 /* The context of @function below @parent, found or made: its number. May move t->node. */
 uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t function);
+/* A context that there is not yet: nothing is looked for. */
+uint32_t pm_tree_append(struct pm_tree *t, uint32_t parent, uint32_t function);
+/* `overflow`, made if there is none yet. */
+uint32_t pm_tree_overflow(struct pm_tree *t);
 static inline size_t pm_tree_hash(uint32_t parent, uint32_t function)
 {
 	return (size_t)((((uint64_t)parent << 32 | function) * 0x9e3779b97f4a7c15u) >> 24);

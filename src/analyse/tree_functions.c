@@ -29,6 +29,21 @@ uint32_t tree_named(struct tree_functions *f, struct pm_tree *t, const char *nam
 		   (struct tree_info){ flags, PM_NONE, 0 });
 }
 
+/* Streams that have a name of their own are called that. */
+uint32_t tree_root_of(struct tree_sink *s, const struct pm_stream *stream)
+{
+	char name[300];
+
+	if (!s->by_thread)
+		return 0;
+	if (stream && stream->name && *stream->name)
+		snprintf(name, sizeof name, "%.250s %u", stream->name, stream->tid);
+	else
+		snprintf(name, sizeof name, "thread %u", stream && stream->tid ? stream->tid :
+			 stream ? stream->index : 0);
+	return pm_tree_child(&s->raw, 0, tree_named(&s->functions, &s->raw, name, 0));
+}
+
 void tree_functions_init(struct tree_functions *f, struct pm_tree *t)
 {
 	f->cap_info = 64;

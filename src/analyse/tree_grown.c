@@ -60,14 +60,32 @@ static uint32_t made(struct tree_sink *s, uint32_t pid, uint64_t pc)
 	return tree_generated(&s->functions, &s->raw, c, pc);
 }
 
+/* Is all of it new, and nothing too much or too deep? @root, the last context, is what it stands
+ * below. @depth is overwritten. */
+static bool is_new(const struct pm_tree *t, uint32_t root, const struct pm_grown *node, size_t n,
+		   uint32_t *depth)
+{
+	depth[0] = t->node[root].depth;
+	for (size_t i = 1; i < n; i++) {
+		depth[i] = depth[node[i].parent] + 1;
+		if (depth[i] > t->max_depth)
+			return false;
+	}
+	return root + 1 == t->n && !t->overflow && t->n + n <= t->max_nodes;
+}
+
 static void grown(void *self, const struct pm_stream *stream, const struct pm_grown *node, size_t n)
 {
 	struct tree_sink *s = self;
 	struct pm_tree *t = &s->raw;
 	uint32_t *of = pm_alloc((n + 1) * sizeof *of);
+	uint32_t root;
+	bool fresh;
 
 	pthread_mutex_lock(&s->lock);
-	of[0] = 0;
+	root = n > 1 ? tree_root_of(s, stream) : 0;
+	fresh = is_new(t, root, node, n, of);
+	of[0] = root;
 	for (size_t i = 1; i < n; i++) {
 		uint32_t f = node[i].function;
 
@@ -75,9 +93,9 @@ static void grown(void *self, const struct pm_stream *stream, const struct pm_gr
 			f = made(s, stream->pid, node[i].pc);
 		if (f >= t->nfunction)		/* the process has written over it */
 			f = PM_TREE_OTHERS;
-		of[i] = pm_tree_child(t, of[node[i].parent], f);
-		if (f == PM_TREE_OTHERS && !t->overflow)
-			t->overflow = of[i];
+		of[i] = f == PM_TREE_OTHERS ? pm_tree_overflow(t) :
+			fresh ? pm_tree_append(t, of[node[i].parent], f) :
+			pm_tree_child(t, of[node[i].parent], f);
 		t->node[of[i]].self += node[i].self;
 		t->node[of[i]].calls += node[i].calls;
 	}
@@ -89,8 +107,9 @@ void pm_tree_growing(void *sink, struct pm_growing *g)
 {
 	struct tree_sink *s = sink;
 
-	*g = (struct pm_growing){ .self = s, .depth = s->max_depth, .rows = rows, .about = about,
-				  .grown = grown };
+	*g = (struct pm_growing){ .self = s, .rows = rows, .about = about, .grown = grown,
+		/* what they stand below has a place itself */
+		.depth = s->max_depth - s->by_thread, .most = s->max_nodes - s->by_thread };
 }
 
 void tree_grown_release(struct tree_sink *s)

@@ -69,21 +69,6 @@ struct tree_code *tree_code_of(struct tree_sink *s, const struct pm_batch *b)
 	return c;
 }
 
-/* Streams that have a name of their own are called that. */
-static uint32_t root_of(struct tree_sink *s, const struct pm_stream *stream)
-{
-	char name[300];
-
-	if (!s->by_thread)
-		return 0;
-	if (stream && stream->name && *stream->name)
-		snprintf(name, sizeof name, "%.250s %u", stream->name, stream->tid);
-	else
-		snprintf(name, sizeof name, "thread %u", stream && stream->tid ? stream->tid :
-			 stream ? stream->index : 0);
-	return pm_tree_child(&s->raw, 0, tree_named(&s->functions, &s->raw, name, 0));
-}
-
 struct tree_thread *tree_thread_of(struct tree_sink *s, const struct pm_batch *b)
 {
 	const uint32_t i = b->stream ? b->stream->index : 0;
@@ -98,7 +83,7 @@ struct tree_thread *tree_thread_of(struct tree_sink *s, const struct pm_batch *b
 	}
 	t = s->thread + i;
 	if (!t->root && s->by_thread)
-		t->root = root_of(s, b->stream);
+		t->root = tree_root_of(s, b->stream);
 	if (b->code && (!t->code || t->code->code != b->code))
 		t->code = tree_code_of(s, b);
 	return t;
@@ -429,7 +414,7 @@ static enum pm_status configure(struct tree_sink *s, const struct pm_conf *c, st
 		bool *flag = !strcmp(it->name, "threads") ? &s->by_thread :
 			!strcmp(it->name, "lines") ? &s->lines :
 			!strcmp(it->name, "recursion") ? &s->recursion : NULL;
-		uint64_t depth;
+		uint64_t most;
 
 		if (flag && it->n)
 			return pm_conf_fail(c, it, err, "it has no value");
@@ -439,12 +424,16 @@ static enum pm_status configure(struct tree_sink *s, const struct pm_conf *c, st
 			if (pm_conf_u64(c, it, value, "functions listed", 1, 1000000, &s->top, err))
 				return PM_ERR;
 		} else if (!strcmp(it->name, "depth")) {
-			if (pm_conf_u64(c, it, value, "contexts", 2, 100000, &depth, err))
+			if (pm_conf_u64(c, it, value, "contexts", 2, 100000, &most, err))
 				return PM_ERR;
-			s->max_depth = (uint32_t)depth;
+			s->max_depth = (uint32_t)most;
+		} else if (!strcmp(it->name, "contexts")) {
+			if (pm_conf_u64(c, it, value, "contexts", 1, PM_TREE_NODES - 1, &most, err))
+				return PM_ERR;
+			s->max_nodes = (uint32_t)most + 1;
 		} else {
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
-					       "depth, lines, recursion, threads, top");
+					       "contexts, depth, lines, recursion, threads, top");
 		}
 	}
 	return PM_OK;
@@ -458,6 +447,7 @@ struct tree_sink *tree_sink_new(const char *config, struct pm_err *err)
 
 	s->top = 20;
 	s->max_depth = PM_TREE_DEPTH;
+	s->max_nodes = PM_TREE_NODES;
 	pthread_mutex_init(&s->lock, NULL);
 	if (!st)
 		st = configure(s, &c, err);
@@ -466,7 +456,7 @@ struct tree_sink *tree_sink_new(const char *config, struct pm_err *err)
 		free(s);
 		return NULL;
 	}
-	pm_tree_init(&s->raw, s->max_depth, PM_TREE_NODES);
+	pm_tree_init(&s->raw, s->max_depth, s->max_nodes);
 	tree_functions_init(&s->functions, &s->raw);
 	return s;
 }

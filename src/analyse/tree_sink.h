@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tree_sink.h - the sinks that make a tree of a trace (tree.h)
  *
- * Configuration: top=N (20) functions listed; depth=N (500); threads: each thread has a tree of its
- * own below [0], named after it; recursion: a function stays in the context in which it was called
- * first, however often it calls itself, by whatever way; lines: of functions, too.
+ * Configuration: top=N (20) functions listed; depth=N (500); contexts=N (4194303); threads: each
+ * thread has a tree of its own below [0], named after it; recursion: a function stays in the
+ * context in which it was called first, however often it calls itself, by whatever way; lines: of
+ * functions, too.
  *
  * `tree` counts instructions; blocks are all that it needs. `tree-costs` also counts what
  * simulators blame instructions for: it needs what they need, and is as slow. */

@@ -120,7 +120,7 @@ struct tree_sink {
 	struct pm_map made;		/* pid -> struct tree_code *, of their generated code */
 	uint64_t top;
 	bool by_thread, lines, recursion;
-	uint32_t max_depth;
+	uint32_t max_depth, max_nodes;
 	struct tree_meter *meter;	/* tree_costs.c */
 	size_t nmeter, cap_meter;
 	struct pm_names *names;		/* tree_costs.c: of what has no code table */
@@ -142,6 +142,8 @@ void tree_push(struct tree_sink *s, struct tree_thread *t, uint64_t pc, uint32_t
 
 /* ---- the sink -------------------------------------------------------------------------------- */
 struct tree_code *tree_code_of(struct tree_sink *s, const struct pm_batch *b);
+/* What contexts of @stream stand below. */
+uint32_t tree_root_of(struct tree_sink *s, const struct pm_stream *stream);
 struct tree_thread *tree_thread_of(struct tree_sink *s, const struct pm_batch *b);
 /* Events that are no instructions. */
 void tree_other_event(struct tree_thread *t, const struct pm_event *ev);

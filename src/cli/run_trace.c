@@ -428,7 +428,7 @@ static bool grows(const struct run_trace *t, const struct pm_run_opts *o)
 	const char *never = getenv("PUGMARK_NO_GROWING");
 
 	return needs_blocks_only(t) && tree_outputs_need_blocks_only(&r->tree) && !t->branch &&
-	       !wants_moves(t) && !r->html && !r->tree.by_thread && !has_region(t) &&
+	       !wants_moves(t) && !r->html && !has_region(t) &&
 	       !t->threads.n && !o->pid && !o->record && !o->replay && o->argv &&
 	       !(never && *never == '1');
 }

@@ -16,7 +16,7 @@ bool tree_outputs_wanted(const struct tree_outputs *t)
 
 bool tree_outputs_described(const struct tree_outputs *t)
 {
-	return t->event || t->by_thread || t->recursion || t->depth;
+	return t->event || t->by_thread || t->recursion || t->depth || t->contexts;
 }
 
 static bool is_instructions(const char *event)
@@ -86,8 +86,8 @@ enum pm_status tree_outputs_begin(struct tree_outputs *t, struct pm_pipeline *p,
 
 	if (!page && !tree_outputs_wanted(t))
 		return tree_outputs_described(t) ? pm_fail_request(err, "--event, --by-thread, "
-				"--fold-recursion and --max-depth are for --folded, --speedscope, "
-				"--pprof and --html") : PM_OK;
+				"--fold-recursion, --max-depth and --max-contexts are for "
+				"--folded, --speedscope, --pprof and --html") : PM_OK;
 	if (pm_report_can_save(to, NR(to), err) != PM_OK)
 		return PM_ERR;
 	pm_buf_printf(&config, "top=20%s%s%s", t->by_thread ? ";threads" : "",
@@ -95,6 +95,8 @@ enum pm_status tree_outputs_begin(struct tree_outputs *t, struct pm_pipeline *p,
 		      t->speedscope || t->pprof ? ";lines" : "");
 	if (t->depth)
 		pm_buf_printf(&config, ";depth=%llu", (unsigned long long)t->depth);
+	if (t->contexts)
+		pm_buf_printf(&config, ";contexts=%llu", (unsigned long long)t->contexts);
 	pm_buf_add(&config, "", 1);
 	sink = ops->create((char *)config.p, err);
 	pm_buf_release(&config);
@@ -166,8 +168,8 @@ enum pm_status tree_outputs_end(const struct tree_outputs *t, const char *title,
 	if (!tree)
 		return PM_OK;
 	if (tree->overflow)
-		manners_note("more than %u calling contexts: later ones are in '[other contexts]'",
-			     PM_TREE_NODES);
+		manners_note("there was no room for more calling contexts: later ones are in "
+			     "'[other contexts]' (--max-contexts)");
 	if (t->folded) {
 		st = save_folded(t->folded, tree, event, err);
 	}

@@ -14,7 +14,7 @@ struct tree_outputs {
 	const char *folded, *speedscope, *pprof;	/* FILE; NULL: not wanted */
 	const char *event;		/* NULL: instructions */
 	bool by_thread, recursion;
-	uint64_t depth;			/* 0: as it is */
+	uint64_t depth, contexts;	/* at most; 0: as it is */
 	const void *sink;		/* the pipeline's; NULL: none */
 	struct tree_meter_of { const struct pm_sink_ops *ops; struct pm_calls_meter m; } *meter;
 	size_t nmeter, cap_meter;
@@ -31,7 +31,9 @@ struct tree_outputs {
 		OPT_FLAG(0, "by-thread", &(T).by_thread, "there, every thread by itself"),      \
 		OPT_FLAG(0, "fold-recursion", &(T).recursion,                                   \
 			 "there, what a function that calls itself does is in one context"),     \
-		OPT_U64(0, "max-depth", &(T).depth, "N", "there, so many contexts deep (500)")
+		OPT_U64(0, "max-depth", &(T).depth, "N", "there, so many contexts deep (500)"),   \
+		OPT_U64(0, "max-contexts", &(T).contexts, "N",                                  \
+			"there, so many contexts of the whole, or of a thread (4194303)")
 
 /* Is a file wanted? */
 bool tree_outputs_wanted(const struct tree_outputs *t);

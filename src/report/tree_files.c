@@ -50,6 +50,19 @@ struct pm_folded *pm_tree_folded_begin(const struct pm_tree *t, unsigned event)
 	return f;
 }
 
+/* " N\n" */
+static void put_count(struct pm_buf *to, uint64_t v)
+{
+	uint8_t text[24], *p = text + sizeof text;
+
+	*--p = '\n';
+	do
+		*--p = (uint8_t)('0' + v % 10);
+	while (v /= 10);
+	*--p = ' ';
+	pm_buf_add(to, p, (size_t)(text + sizeof text - p));
+}
+
 void pm_tree_folded_next(void *folded, struct pm_buf *piece)
 {
 	struct pm_folded *f = folded;
@@ -67,7 +80,7 @@ void pm_tree_folded_next(void *folded, struct pm_buf *piece)
 		if (!v)
 			continue;
 		pm_buf_add(piece, f->path.p, f->path.n);
-		pm_buf_printf(piece, " %" PRIu64 "\n", v);
+		put_count(piece, v);
 	}
 }
 

@@ -32,6 +32,7 @@ struct pm_grown {			/* a context; parents come first, [0] is all the thread */
 struct pm_growing {
 	void *self;
 	uint32_t depth;			/* contexts; what would be deeper stands there */
+	uint32_t most;			/* contexts of a thread, [0] among them */
 	/* Of [lo, hi) in the file @path. */
 	size_t (*rows)(void *self, const char *path, uint64_t lo, uint64_t hi,
 		       struct pm_growing_row **v);

@@ -65,6 +65,14 @@ $ cat >m.cc <<'END'
 $ g++ -O2 -pthread -o m m.cc 2>/dev/null; sh both made ./m; awk -F';' 'NF == 500 { n++ } END { print (n > 0) }' f0
 > made same, many contexts
 > 1
+# Code without names.
+$ strip -o bare m; sh both stripped ./bare; grep -c '\[bare\]' f0 | awk '{ print ($1 > 0) }'
+> stripped same, many contexts
+> 1
+# Threads have other numbers in each run.
+$ for never in 1 0; do PUGMARK_NO_GROWING=$never pugmark run -q --fix-random --no-vdso --by-thread --folded - -- ./m | sed 's/^thread [0-9]*;/thread N;/' | sort >t$never; done; cmp t0 t1 && grep -c '^thread N;.*;work(long) ' t0; awk -F';' 'NF == 500 { n++ } END { print (n > 0) }' t0
+> 4
+> 1
 $ g++ -O0 -fno-plt -pthread -o n m.cc 2>/dev/null; sh both unoptimised ./n; options=--strict-flags sh both strict ./m
 > unoptimised same, many contexts
 > strict same, many contexts

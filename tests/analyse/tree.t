@@ -227,7 +227,7 @@ $ pugmark run -q --folded x --event D1mr -- true
 ! pugmark: no event 'D1mr' was counted; there are: instructions (simulators count others, as --sim cachegrind)
 ? 2
 $ pugmark run -q --event Ir -- true; pugmark run -q --sim tree:depth=1 -- true
-! pugmark: --event, --by-thread, --fold-recursion and --max-depth are for --folded, --speedscope, --pprof and --html
+! pugmark: --event, --by-thread, --fold-recursion, --max-depth and --max-contexts are for --folded, --speedscope, --pprof and --html
 ! pugmark: tree: depth: contexts: 1 is outside 2..100000
 ? 2
 $ pugmark run -q --folded nowhere/x -- true

@@ -15,6 +15,7 @@ void grow_begin(const struct tracer *t, struct rt_block *b)
 	b->tree_nodes = b->tree_cells = 1;
 	b->tree_mask = 4095;
 	b->tree_depth = t->o.grow->depth;
+	b->tree_most = t->o.grow->most < RT_TREE_NODES_MAX ? t->o.grow->most : RT_TREE_NODES_MAX;
 	b->tree_state = (uint64_t)RT_TREE_FRAMES << 32;
 	frame[-1] = (struct rt_frame_of_call){ UINT64_MAX, RT_TREE_NODES, RT_TREE_NODES };
 	b->tree_pending = 1;
@@ -23,26 +24,32 @@ void grow_begin(const struct tracer *t, struct rt_block *b)
 struct grown {				/* a tree, as it is taken over */
 	const uint8_t *base;		/* of the thread's block */
 	struct pm_grown *v;
+	size_t n, cap;
 	uint32_t *number;		/* in v, of the context that begins at a cell, or 0 */
-	uint32_t n, cells;
+	uint32_t cells;
 };
 
-/* The context at cell @at; its cells. The traced process can have written anything there. */
+/* The context at cell @at; its cells, 0: there is none. The traced process can have written
+ * anything there. */
 static uint32_t add_context(struct grown *t, uint32_t at)
 {
 	const uint64_t *made = (const void *)(t->base + RT_TREE_MADE);
 	const struct rt_tree_node x = *(const struct rt_tree_node *)(const void *)
 		(t->base + RT_TREE_NODES + (uint64_t)at * RT_TREE_CELL);
-	struct pm_grown *g = t->v + t->n;
+	struct pm_grown *g;
 
+	if (x.cells - 1u >= RT_TREE_MOST_CELLS)
+		return 0;
+	pm_grow(t->v, t->n, t->cap);
+	g = t->v + t->n;
 	*g = (struct pm_grown){ x.self, x.calls, 0, x.parent < at ? t->number[x.parent] : 0,
 				x.function };
 	if (x.function & RT_TREE_IS_MADE) {
 		g->pc = made[x.function & (RT_TREE_MADE_MAX - 1)];
 		g->function = PM_GROWN_MADE;
 	}
-	t->number[at] = t->n++;
-	return x.cells - 1 < RT_TREE_MOST_CELLS ? x.cells : 1;
+	t->number[at] = (uint32_t)t->n++;
+	return x.cells;
 }
 
 /* Where control is: a number of a cell, if it is known. */
@@ -67,20 +74,20 @@ void grow_end(struct tracer *t, uint32_t i)
 	pm_acquired_from_process(b);
 	if (g.cells > RT_TREE_CELLS_MAX)
 		g.cells = RT_TREE_CELLS_MAX;
-	g.v = pm_alloc((g.cells + 1) * sizeof *g.v);
 	g.number = pm_alloc((g.cells + 1) * sizeof *g.number);
-	for (uint32_t k = 0; k < g.cells; )
-		k += add_context(&g, k);
-	if (at < g.cells)
+	for (uint32_t k = 0, cells; k < g.cells && (cells = add_context(&g, k)); )
+		k += cells;
+	if (at < g.cells && g.n)
 		g.v[g.number[at]].self += (uint32_t)b->tree_state;
-	for (uint32_t k = 0; k < g.n; k++)
+	for (size_t k = 0; k < g.n; k++)
 		t->grown += g.v[k].self;
 	/* the stream itself is the consumer's, which may be naming it */
 	s = (struct pm_stream){ .index = t->stream[i].s->index,
 				.pid = __atomic_load_n(&b->seen_pid, __ATOMIC_RELAXED),
 				.tid = __atomic_load_n(&b->seen_tid, __ATOMIC_RELAXED) };
 	s.space = s.pid;
-	t->o.grow->grown(t->o.grow->self, &s, g.v, g.n);
+	if (g.n)
+		t->o.grow->grown(t->o.grow->self, &s, g.v, g.n);
 	free(g.v);
 	free(g.number);
 }

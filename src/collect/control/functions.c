@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* functions.c - whose code an address is, where trees grow: rows of each text in the last block of
- * the data file, which traced processes and the translator look at */
+ * the data file, at which traced processes look
+ *
+ * They can also write there. The translator is told what the controller keeps for itself, for
+ * translations are kept for other programs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,18 +19,27 @@ static bool is_generated(const struct module *m)
 	return m->generated.may_change || !m->text.path || !strcmp(m->text.path, "[anon]");
 }
 
-/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes.
- * Once a function is known that stays, for there are contexts, and code that relies on it. */
+/* Contexts of large functions have more slots, for they have more calls: one in 30 to 60 bytes. */
 static uint32_t cells_for(uint64_t bytes)
 {
 	return bytes <= 192 ? 1 : bytes <= 1024 ? 2 : bytes <= 4096 ? 4 : bytes <= 16384 ? 8 :
 		RT_TREE_MOST_CELLS;
 }
 
-/* The process can have written anything there. */
-static uint32_t slots_of(uint32_t cells)
+/* ... of @function. Once it is known that stays, for there are contexts, and code that relies on
+ * it. */
+static uint32_t cells_of(struct session *s, uint32_t function, uint64_t bytes)
 {
-	return RT_TREE_SLOTS_OF(cells - 1 < RT_TREE_MOST_CELLS ? cells : 1);
+	if (function >= s->ncells) {
+		const size_t n = 2 * (size_t)function + 1024;
+
+		s->cells = pm_realloc(s->cells, n);
+		memset(s->cells + s->ncells, 0, n - s->ncells);
+		s->ncells = n;
+	}
+	if (!s->cells[function])
+		s->cells[function] = (uint8_t)cells_for(bytes);
+	return s->cells[function];
 }
 
 /* The rows of @m's text; its numbers count from where that begins. */
@@ -51,7 +63,8 @@ static const struct functions *functions_of(struct session *s, const struct modu
 	n = g->rows(g->self, m->text.path, lo, hi, &v);
 	if (n > MAX_ROWS - s->nrows)
 		n = 0;
-	f->row = (struct rt_function *)(void *)(LAST(s) + RT_TREE_ROWS) + s->nrows;
+	f->shared = (struct rt_function *)(void *)(LAST(s) + RT_TREE_ROWS) + s->nrows;
+	f->row = pm_alloc((n + 1) * sizeof *f->row);
 	for (size_t i = 0; i < n; i++) {
 		struct pm_growing_about a = { 0 };
 		uint32_t cells;
@@ -59,12 +72,15 @@ static const struct functions *functions_of(struct session *s, const struct modu
 		if (v[i].function >= MAX_FUNCTIONS)
 			continue;
 		g->about(g->self, v[i].function, &a);
-		cells = info[v[i].function].cells;
-		if (!cells)
-			cells = cells_for((i + 1 < n ? v[i + 1].at : hi) - v[i].at);
+		cells = cells_of(s, v[i].function, (i + 1 < n ? v[i + 1].at : hi) - v[i].at);
 		info[v[i].function] = (struct rt_function_info){ a.flags, a.name, a.part, cells };
-		f->row[f->n++] = (struct rt_function){ (uint32_t)(v[i].at - lo), v[i].function,
-						       (uint32_t)(v[i].lo - lo), 0 };
+		f->row[f->n] = (struct function_row){
+			.at = (uint32_t)(v[i].at - lo), .lo = (uint32_t)(v[i].lo - lo),
+			.function = v[i].function, .slots = RT_TREE_SLOTS_OF(cells),
+			.stub = a.flags & RT_TREE_STUB };
+		f->shared[f->n] = (struct rt_function){ f->row[f->n].at, v[i].function,
+							f->row[f->n].lo, 0 };
+		f->n++;
 		f->hash = (f->hash ^ (uint32_t)(v[i].at - lo) ^ a.flags << 24 ^ cells << 16) *
 			0x01000193u +
 			(uint32_t)(v[i].lo - lo);
@@ -79,8 +95,7 @@ void functions_segment(struct spaces *sp, const struct module *m, uint64_t pc,
 {
 	struct session *s = session_of(sp);
 	const struct functions *f;
-	const struct rt_function_info *info;
-	const struct rt_function *row;
+	const struct function_row *row;
 	uint32_t lo = 0, hi;
 
 	*out = (struct xl_segment){ m->text.lo, m->text.hi, 0, RT_TREE_GENERATED,
@@ -105,9 +120,8 @@ void functions_segment(struct spaces *sp, const struct module *m, uint64_t pc,
 		out->hi = m->text.lo + row[1].at;
 	out->begin = m->text.lo + row->lo;
 	out->function = row->function;
-	info = (const void *)LAST(s);
-	out->slots = slots_of(info[row->function].cells);
-	out->stub = info[row->function].flags & RT_TREE_STUB;
+	out->slots = row->slots;
+	out->stub = row->stub;
 }
 
 uint32_t functions_hash(struct spaces *sp, const struct module *m)
@@ -132,13 +146,16 @@ void request_functions(struct session *s, struct request *q)
 	if (is_generated(m))
 		return;
 	f = functions_of(s, m);
-	q->m.r[2] = RT_DATA_VAULT + (uint64_t)((const uint8_t *)f->row - s->data);
+	q->m.r[2] = RT_DATA_VAULT + (uint64_t)((const uint8_t *)f->shared - s->data);
 	q->m.r[3] = f->n;
 }
 
 void functions_close(struct session *s)
 {
-	for (size_t i = 0; i < s->nfunctions; i++)
+	for (size_t i = 0; i < s->nfunctions; i++) {
 		free(s->functions[i].path);
+		free(s->functions[i].row);
+	}
 	free(s->functions);
+	free(s->cells);
 }

@@ -189,10 +189,17 @@ struct session {
 	struct functions {		/* of a text, functions.c */
 		char *path;
 		uint64_t lo, hi;	/* in the file */
-		struct rt_function *row;	/* in the data file */
+		struct function_row {	/* code at text + at is of @function, at text + lo */
+			uint32_t at, lo, function;
+			uint16_t slots;	/* of a context */
+			bool stub;
+		} *row;
+		struct rt_function *shared;	/* the same in the data file */
 		uint32_t n, hash;
 	} *functions;
 	size_t nfunctions, cap_functions;
+	uint8_t *cells;			/* of contexts, by function */
+	size_t ncells;
 	uint32_t nrows;			/* of all */
 	struct recorder *recorder;	/* NULL: nothing is recorded (record.h) */
 	struct call_checks *checks;	/* NULL: calls are not checked (check_calls.h) */

@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			39	/* no suffix: for assembly */
+#define RT_ABI			41	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -195,10 +195,12 @@
 #define RT_TREE_TARGETS		0x1400000	/* struct rt_tree_target: 1 MiB */
 #define RT_TREE_TARGETS_MASK	0xffff0u
 #define RT_TREE_TEXTS		0x1520000	/* the runtime's */
+#define RT_TREE_KNOWN		0x1540000	/* the runtime's */
+#define RT_TREE_KNOWN_MAX	16384u
 #define RT_TREE_MADE		0x1600000	/* u64: where functions of generated code begin */
 #define RT_TREE_MADE_MAX	(1u << 20)
-#define RT_TREE_SLOTS		0x2000000	/* u32: contexts by parent and function */
-#define RT_TREE_SLOTS_MAX	(1u << 24)
+#define RT_TREE_SLOTS		0x2000000	/* the runtime's: contexts by parent and function */
+#define RT_TREE_SLOTS_MAX	(1u << 23)
 #define RT_TREE_SITES		0x6000000	/* struct rt_tree_site: 16 MiB */
 #define RT_TREE_SITES_MASK	0xfffff0u	/* of (context ^ number << 4) */
 #define RT_TREE_NODES		0x8000000	/* struct rt_tree_node; up to RT_TRACE */
@@ -580,7 +582,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t tree_next;		/* ... and where control is awaited then */
 	uint32_t tree_nodes, tree_cells;	/* contexts, and what they take */
 	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
-	uint32_t tree_depth;
+	uint32_t tree_depth, tree_most;	/* contexts deep; contexts */
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
 	uint64_t tree_undo_pc, tree_undo_to, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;

@@ -30,10 +30,11 @@
  * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
  * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
  * MEMORY. A context takes a cell of 64 bytes, that of a large function up to RT_TREE_MOST_CELLS,
- * and its slot of the hash table. After RT_TREE_NODES_MAX contexts of a thread, or when 7 of 8
- * cells are in use, new ones have their functions below one, '[other contexts]', which is said at
- * the end. Calls that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their callers: a
- * page that faults is behind the last frame.
+ * and its slot of the hash table. Both are in large pages where there is much of them, if the
+ * kernel has any. After --max-contexts of a thread, or when 7 of 8 cells are in use, new ones have
+ * their functions below one, '[other contexts]', which is said at the end. Calls that nest deeper
+ * than RT_TREE_FRAMES_MAX forget the outer half of their callers: a page that faults is behind the
+ * last frame.
  * NOT HERE are 32-bit programs, recordings, parts of runs (regions, threads, --pid) and what other
  * events need: consumers walk a trace for these. PUGMARK_NO_GROWING=1 in the environment: always.
  */
@@ -46,6 +47,10 @@
 #define SIGNALS(b) ((struct rt_tree_signal *)PLACE(b, RT_TREE_SIGNALS))
 #define LANDINGS(b) ((struct rt_tree_landing *)PLACE(b, RT_TREE_LANDINGS))
 
+#define LARGE_PAGE	(2u << 20)
+#define CELLS_OF_PAGE	(LARGE_PAGE / RT_TREE_CELL)
+#define MADV_COLLAPSE	25
+
 struct whose { u32 function, entry; };
 
 /* ---- whose code is it? ----------------------------------------------------------------------- */
@@ -53,6 +58,7 @@ struct texts {				/* at RT_TREE_TEXTS, of a thread */
 	u32 changes, n;
 	struct { u64 lo, hi, row; u32 n, pad; } v[256];
 };
+struct whose_pc { u64 pc; u32 changes, is; };	/* at RT_TREE_KNOWN; is: function << 1 | entry */
 static u32 changes;			/* how often the process has mapped or unmapped code */
 
 void rt_tree_mapped(void)
@@ -60,10 +66,9 @@ void rt_tree_mapped(void)
 	__atomic_fetch_add(&changes, 1, __ATOMIC_SEQ_CST);
 }
 
-static int find_text(struct rt_block *b, u64 pc)
+static int find_text(struct rt_block *b, u64 pc, u32 now)
 {
 	struct texts *t = PLACE(b, RT_TREE_TEXTS);
-	const u32 now = __atomic_load_n(&changes, __ATOMIC_SEQ_CST);
 	u32 i;
 
 	if (t->changes != now)
@@ -97,10 +102,10 @@ static u32 flags_of(u32 function)
 	return info_of(function)->flags;
 }
 
-/* False: nobody's. */
-static int function_at(struct rt_block *b, u64 pc, struct whose *p)
+/* False: nobody's. @now: `changes`. */
+static int search_text(struct rt_block *b, u64 pc, u32 now, struct whose *p)
 {
-	const int i = find_text(b, pc);
+	const int i = find_text(b, pc, now);
 	const struct texts *t = PLACE(b, RT_TREE_TEXTS);
 	const struct rt_function *row;
 	u32 lo = 0, hi, at;
@@ -127,6 +132,22 @@ static int function_at(struct rt_block *b, u64 pc, struct whose *p)
 	return 1;
 }
 
+/* The same: control comes to the same places again and again. */
+static int function_at(struct rt_block *b, u64 pc, struct whose *p)
+{
+	const u32 now = __atomic_load_n(&changes, __ATOMIC_SEQ_CST);
+	struct whose_pc *k = (struct whose_pc *)PLACE(b, RT_TREE_KNOWN) +
+		((u32)(pc ^ pc >> 13) & (RT_TREE_KNOWN_MAX - 1));
+
+	if (k->pc != pc || k->changes != now) {
+		if (!search_text(b, pc, now, p))
+			return 0;
+		*k = (struct whose_pc){ pc, now, p->function << 1 | p->entry };
+	}
+	*p = (struct whose){ k->is >> 1, k->is & 1 };
+	return 1;
+}
+
 /* The function of generated code that begins at @pc. */
 static u32 made_at(struct rt_block *b, u64 pc)
 {
@@ -147,29 +168,54 @@ static u32 made_at(struct rt_block *b, u64 pc)
 }
 
 /* ---- contexts: those of analyse/tree.c ------------------------------------------------------- */
-static u32 slot_for(const struct rt_block *b, u32 parent, u32 function)
+struct slot { u32 node, hash; };	/* node 0: free; hash: most others need not be looked at */
+
+static u32 hash_of(u32 parent, u32 function)
 {
-	const u32 *slot = PLACE(b, RT_TREE_SLOTS);
-	u32 i = (u32)((((u64)parent << 32 | function) * 0x9e3779b97f4a7c15u) >> 24) & b->tree_mask;
+	return (u32)((((u64)parent << 32 | function) * 0x9e3779b97f4a7c15u) >> 32);
+}
 
-	for (; slot[i]; i = (i + 1) & b->tree_mask) {
-		const struct rt_tree_node *n = NODE(b, slot[i]);
+static struct slot *slot_for(const struct rt_block *b, u32 parent, u32 function)
+{
+	struct slot *slot = PLACE(b, RT_TREE_SLOTS);
+	const u32 hash = hash_of(parent, function);
+	u32 i = hash & b->tree_mask;
 
-		if (n->parent == parent && n->function == function)
+	for (; slot[i].node; i = (i + 1) & b->tree_mask) {
+		const struct rt_tree_node *n = NODE(b, slot[i].node);
+
+		if (slot[i].hash == hash && n->parent == parent && n->function == function)
 			break;
 	}
-	return i;
+	return slot + i;
+}
+
+/* One of what begins @at, where nothing has been written yet. The kernel may refuse: it stays as it
+ * is. */
+static void make_large_page(const void *at)
+{
+	*(volatile u8 *)(word)at = 0;		/* it must not be a hole */
+	rt_sys(NR_madvise, (word)at, LARGE_PAGE, MADV_COLLAPSE);
 }
 
 static void grow_slots(struct rt_block *b)
 {
-	u32 *slot = PLACE(b, RT_TREE_SLOTS);
+	struct slot *slot = PLACE(b, RT_TREE_SLOTS);
+	const u64 had = (u64)(b->tree_mask + 1) * sizeof *slot;
 
-	memset(slot, 0, (u64)(b->tree_mask + 1) * sizeof *slot);
+	memset(slot, 0, had);
 	b->tree_mask = 2 * b->tree_mask + 1;
-	for (u32 i = 1; i < b->tree_cells; i += NODE(b, i)->cells)
+	for (u64 at = had; had >= LARGE_PAGE && at < 2 * had; at += LARGE_PAGE)
+		make_large_page((u8 *)slot + at);
+	for (u32 i = 1; i < b->tree_cells; i += NODE(b, i)->cells) {
+		const u32 hash = hash_of(NODE(b, i)->parent, NODE(b, i)->function);
+		u32 k = hash & b->tree_mask;
+
+		while (slot[k].node)
+			k = (k + 1) & b->tree_mask;
 		if (i != b->tree_overflow)
-			slot[slot_for(b, NODE(b, i)->parent, NODE(b, i)->function)] = i;
+			slot[k] = (struct slot){ i, hash };
+	}
 }
 
 static u32 cells_of(u32 function)
@@ -190,6 +236,8 @@ static u32 new_node(struct rt_block *b, u32 parent, u32 function, u32 cells)
 	n->cells = cells;
 	b->tree_nodes++;
 	b->tree_cells += cells;
+	if (i / CELLS_OF_PAGE != b->tree_cells / CELLS_OF_PAGE)
+		make_large_page(NODE(b, b->tree_cells / CELLS_OF_PAGE * CELLS_OF_PAGE));
 	return i;
 }
 
@@ -201,13 +249,12 @@ static int is_full(const struct rt_block *b, u32 most, u32 cells)
 
 static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 {
-	u32 *slot = PLACE(b, RT_TREE_SLOTS);
-	u32 i;
+	struct slot *slot;
 
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
-	i = slot_for(b, parent, function);
-	if (!slot[i] && is_full(b, RT_TREE_NODES_MAX, RT_TREE_CELLS_MAX / 8 * 7)) {
+	slot = slot_for(b, parent, function);
+	if (!slot->node && is_full(b, b->tree_most, RT_TREE_CELLS_MAX / 8 * 7)) {
 		/* any function's code may be there: it has as many slots as any */
 		if (!b->tree_overflow)
 			b->tree_overflow = new_node(b, 0, 1, RT_TREE_MOST_CELLS);
@@ -215,15 +262,16 @@ static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 			    RT_TREE_CELLS_MAX - 2 * RT_TREE_MOST_CELLS))
 			return b->tree_overflow;
 		parent = parent == b->tree_overflow ? parent : b->tree_overflow;
-		i = slot_for(b, parent, function);
+		slot = slot_for(b, parent, function);
 	}
-	if (slot[i])
-		return slot[i];
+	if (slot->node)
+		return slot->node;
 	if (2 * b->tree_nodes > b->tree_mask && b->tree_mask + 1 < RT_TREE_SLOTS_MAX) {
 		grow_slots(b);
-		i = slot_for(b, parent, function);
+		slot = slot_for(b, parent, function);
 	}
-	return slot[i] = new_node(b, parent, function, cells_of(function));
+	slot->hash = hash_of(parent, function);
+	return slot->node = new_node(b, parent, function, cells_of(function));
 }
 
 static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
@@ -293,6 +341,7 @@ static void drop_half(struct rt_block *b)
 
 	rt_memcpy(FRAMES(b), FRAMES(b) + half, (word)(depth - half) * sizeof *FRAMES(b));
 	set_depth(b, depth - half);
+	is_not_simple(FRAMES(b));		/* nobody is known who waits for it */
 	b->tree_signals = b->tree_landings = 0;
 }
 
@@ -557,12 +606,9 @@ void rt_tree_leaves(struct rt_block *b)
 /* The context that a jump would lead to; 0: it is new. */
 static u32 known_child(struct rt_block *b, u32 parent, u64 pc, u32 function)
 {
-	const u32 *slot = PLACE(b, RT_TREE_SLOTS);
-
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
-	return slot[slot_for(b, parent,
-			     function == RT_TREE_GENERATED ? made_at(b, pc) : function)];
+	return slot_for(b, parent, function == RT_TREE_GENERATED ? made_at(b, pc) : function)->node;
 }
 
 /* Does @function stand nowhere on the path to context @node? */

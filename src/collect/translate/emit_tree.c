@@ -110,13 +110,16 @@ static void put_key(struct emit *e)
 	put_number(e, e->index);
 }
 
-/* A slot of a context of the function of block e->index. */
+/* A slot of a context of the function of block e->index: one by one, from where it depends on the
+ * unit's address. A function that is found bit by bit has several units, which would all begin with
+ * one slot. */
 static uint32_t next_slot(struct emit *e)
 {
+	const uint32_t first = (uint32_t)(e->s->block[0].pc >> 4);
 	struct xl_segment g;
 
 	tree_segment(e->s, e->s->block[e->index].pc, &g);
-	return e->tree_sites++ % g.slots;
+	return (first + e->tree_sites++) % g.slots;
 }
 
 static int32_t slot_at(uint32_t slot)
