@@ -912,7 +912,10 @@ enum pm_status pm_instrument_serve(int fd, const char *stem, struct pm_err *err)
 	s->base = mmap(NULL, IMG_LATER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
 		       0);
 	s->l = (struct img_later *)s->base;
-	if (s->base == MAP_FAILED || memcmp(s->l->tag, "PUGLAT1\n", 8) || s->l->abi != RT_ABI ||
+	if (s->base == MAP_FAILED)
+		return pm_fail_file(err, "cannot map its %llu MiB of addresses: %s",
+				    (unsigned long long)(IMG_LATER_SIZE >> 20), strerror(errno));
+	if (memcmp(s->l->tag, "PUGLAT1\n", 8) || s->l->abi != RT_ABI ||
 	    s->l->size != sizeof s->l->manifest)
 		return pm_fail_file(err, "it was instrumented by another version");
 
