@@ -2,12 +2,16 @@
 # same arguments and environment. (The names are equally long, as they are on the stack. What xsave and
 # xrstor refer to is left out: instrumented programs tell of its legacy region and header only.)
 $ cat >same <<'END'
-+ # PROGRAM [ARG...]: is its execution trace the one that run writes, instruction by instruction?
++ # PROGRAM [ARG...]: is its execution trace the one that run writes, instruction by instruction? What a shell does with
++ # its process's number and the time of day takes more or fewer instructions: then another two runs are compared.
 + name=$1; shift; from=$PROGRAMS/$name; [ -x "$from" ] || from=$(command -v $name)
 + cp "$from" $name; cp $name $name.run; pugmark idt -e $name
-+ env -i ./$name.idt "$@" >/dev/null 2>&1 </dev/null
-+ env -i "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" >/dev/null 2>&1 </dev/null
-+ for t in $name run; do pugmark dump -f idt-exec64:modules=$name.mod $t.trc64 | grep -v opaque | awk '/ insn /{ x = /bytes=(4.)?0f(c7|ae)[2367ab]/; sub(/ bytes=.*/, "") } / insn / || !x' >$t.events; done
++ for try in 1 2 3; do
++ 	env -i ./$name.idt "$@" >/dev/null 2>&1 </dev/null
++ 	env -i "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" >/dev/null 2>&1 </dev/null
++ 	for t in $name run; do pugmark dump -f idt-exec64:modules=$name.mod $t.trc64 | grep -v opaque | awk '/ insn /{ x = /bytes=(4.)?0f(c7|ae)[2367ab]/; sub(/ bytes=.*/, "") } / insn / || !x' >$t.events; done
++ 	cmp -s $name.events run.events && break
++ done
 + cmp $name.events run.events && echo "$name: same events"
 + grep -c ' insn ' $name.events | awk '{ print ($1 > 1000 ? "thousands" : $1) }'
 + END
