@@ -20,6 +20,7 @@
 #include "collect/control/requests.h"
 #include "fuzz.h"
 #include "report/tree_files.h"
+#include "script.h"
 
 const unsigned fuzz_inputs = 3000;
 const uint64_t fuzz_room = 1ull << 46;
@@ -28,29 +29,10 @@ const uint64_t fuzz_room = 1ull << 46;
 #define CELLS 4096u			/* where the script writes */
 #define TEXT 0x8000u
 
-struct script { const uint8_t *p; size_t n; };
-
 static uint8_t *data;			/* as large as the data file */
 static char exe[4096];
 static uint64_t given;			/* instructions, to the sink */
 static uint32_t scribbles;		/* 0: the other thread ends */
-
-static uint8_t byte(struct script *s)
-{
-	if (!s->n)
-		return 0;
-	s->n--;
-	return *s->p++;
-}
-
-static uint32_t word(struct script *s)
-{
-	uint32_t v = byte(s);
-
-	v |= (uint32_t)byte(s) << 8;
-	v |= (uint32_t)byte(s) << 16;
-	return v | (uint32_t)byte(s) << 24;
-}
 
 /* Small, or near the end of something, or anything. */
 static uint32_t value(struct script *s)

@@ -17,12 +17,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct pm_read_opts o = { 0 };
 	struct pm_err err = { 0 };
 	struct pug_totals totals;
-	const struct pm_batch *b;
 	struct pm_pipeline *p;
 	struct pm_input *in;
 	uint8_t *copy;
 	uint32_t facts = 0;
-	uint64_t first, events = 0;
+	uint64_t first;
 	bool seek = size && data[0] & 2;
 	void *r;
 
@@ -43,11 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		pug_read_totals(r, &totals, &err);
 		err = (struct pm_err){ 0 };
 		if (!seek || pug_read_seek(r, data[0], &first, &err) == PM_OK)
-			while (events < 1u << 20 && pug_read_next(r, &b, &err) == PM_OK) {
-				events += b->n;
-				if (pm_pipeline_push(p, b, &err) != PM_OK)
-					break;
-			}
+			pug_push_events(r, p, &err);
 		err = (struct pm_err){ 0 };
 		pm_pipeline_finish(p, NULL, &err);
 		pm_pipeline_free(p);

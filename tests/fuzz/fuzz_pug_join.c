@@ -68,10 +68,8 @@ static void read_whole(const uint8_t *bytes, size_t n)
 	struct pm_input *const in = pm_input_memory(bytes, n, "the whole");
 	struct pm_read_opts o = { 0 };
 	struct pm_err err = { 0 };
-	const struct pm_batch *b;
 	struct pm_pipeline *p;
 	uint32_t facts = 0;
-	uint64_t events = 0;
 	void *const r = pug_read_open(in, &o, &facts, &err);
 
 	if (!r)
@@ -79,11 +77,7 @@ static void read_whole(const uint8_t *bytes, size_t n)
 	p = pm_pipeline_new();
 	pm_pipeline_sink(p, &pm_verify_ops, pm_verify_new(facts));
 	pm_pipeline_start(p, facts | PM_HAS_BLOCKS, "fuzz", &err);
-	while (events < 1u << 20 && pug_read_next(r, &b, &err) == PM_OK) {
-		events += b->n;
-		if (pm_pipeline_push(p, b, &err) != PM_OK)
-			break;
-	}
+	pug_push_events(r, p, &err);
 	err = (struct pm_err){ 0 };
 	pm_pipeline_finish(p, NULL, &err);
 	pm_pipeline_free(p);

@@ -20,6 +20,7 @@
 #include "base/thread.h"
 #include "collect/consume/trace_state.h"
 #include "fuzz.h"
+#include "script.h"
 #include "trace/format.h"
 #include "trace/sinks.h"
 #include "transform/region.h"
@@ -29,11 +30,6 @@ const uint64_t fuzz_room = 1ull << 46;
 
 #define THREADS 2u			/* in thread blocks 1 and 2 */
 #define PATIENCE_S 30
-
-struct script {
-	const uint8_t *p;
-	size_t n;
-};
 
 struct fuzz_block {
 	const char *bytes;
@@ -77,23 +73,6 @@ static void too_long(int sig)
 {
 	(void)sig;
 	abort();
-}
-
-static uint8_t byte(struct script *s)
-{
-	if (!s->n)
-		return 0;
-	s->n--;
-	return *s->p++;
-}
-
-static uint32_t word(struct script *s)
-{
-	uint32_t v = byte(s);
-
-	v |= (uint32_t)byte(s) << 8;
-	v |= (uint32_t)byte(s) << 16;
-	return v | (uint32_t)byte(s) << 24;
 }
 
 /* Small, or near the ends of what there is, or anything. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* pug_mend.h - bytes become the records of a .pug whose checksums are right */
+/* pug_mend.h - bytes become the records of a .pug whose checksums are right; what is read of it */
 #ifndef PM_TESTS_PUG_MEND_H
 #define PM_TESTS_PUG_MEND_H
 
 #include <string.h>
 
+#include "trace/pipeline.h"
 #include "trace/pug.h"
+#include "trace/pug_file.h"
 
 /* The @n bytes at @p. Returns where the last record begins; 0: there is none. */
 static inline size_t pug_mend(uint8_t *p, size_t n)
@@ -31,6 +33,19 @@ static inline size_t pug_mend(uint8_t *p, size_t n)
 		at += PUG_RECORD + size;
 	}
 	return last;
+}
+
+/* What reader @r has, a million events at most, goes through @p, until something is wrong. */
+static inline void pug_push_events(void *r, struct pm_pipeline *p, struct pm_err *err)
+{
+	const struct pm_batch *b;
+	uint64_t events = 0;
+
+	while (events < 1u << 20 && pug_read_next(r, &b, err) == PM_OK) {
+		events += b->n;
+		if (pm_pipeline_push(p, b, err) != PM_OK)
+			break;
+	}
 }
 
 #endif

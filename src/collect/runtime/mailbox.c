@@ -2,24 +2,32 @@
 /* mailbox.c - asking the controller */
 #include "rt.h"
 
+long rt_read_start(const char *path, void *to, u32 n)
+{
+	const long fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+	long got = fd;
+
+	if (fd >= 0) {
+		got = rt_sys(NR_read, fd, to, n);
+		rt_sys(NR_close, fd);
+	}
+	return got;
+}
+
 /* Has process @pid ended, though its parent has not asked for it yet? "PID (NAME) STATE ..." */
 static int is_zombie(u32 pid)
 {
 	static const char proc[] = "/proc/", stat[] = "/stat";
 	char path[32], text[48];
 	u32 n = 0;
-	long fd, got;
+	long got;
 
 	for (u32 i = 0; i < sizeof proc - 1; i++)
 		path[n++] = proc[i];
 	n += rt_write_decimal(path + n, pid);
 	for (u32 i = 0; i < sizeof stat; i++)
 		path[n++] = stat[i];
-	fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
-	if (fd < 0)
-		return 0;
-	got = rt_sys(NR_read, fd, text, sizeof text);
-	rt_sys(NR_close, fd);
+	got = rt_read_start(path, text, sizeof text);
 	while (got > 0 && text[got - 1] != ')')
 		got--;
 	return got > 0 && got + 1 < (long)sizeof text &&

@@ -223,6 +223,8 @@ int rt_controller_gone(struct rt_wait *w);
 /* A futex wait of RT_WAIT_NS has returned @r: is the controller gone? Asked once in that time. */
 int rt_waits_in_vain(struct rt_wait *w, long r);
 u64 rt_monotonic(void);			/* ns */
+/* The first @n bytes of a file at most: how many; negative: it cannot be opened or read. */
+long rt_read_start(const char *path, void *to, u32 n);
 /* Ask the controller; false: there is none any more. Runs the commands of the answer. */
 int rt_ask(struct rt_block *b, u32 op, u64 a0, u64 a1, u64 a2, u64 a3);
 int rt_first_answer(struct rt_block *b);	/* likewise what has come with the block */

@@ -55,7 +55,7 @@ static int is_outside(const char *name)
 	static const char tasks[] = TASKS, what[] = "/syscall";
 	char path[sizeof tasks + 20 + sizeof what], text[256];
 	u32 n = 0;
-	long fd, got;
+	long got;
 	u64 pc;
 
 	for (const char *c = tasks; *c; c++)
@@ -64,11 +64,7 @@ static int is_outside(const char *name)
 		path[n++] = name[i];
 	for (u32 i = 0; i < sizeof what; i++)
 		path[n++] = what[i];
-	fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
-	if (fd < 0)
-		return 1;
-	got = rt_sys(NR_read, fd, text, sizeof text);
-	rt_sys(NR_close, fd);
+	got = rt_read_start(path, text, sizeof text);
 	if (got <= 0)			/* it has ended */
 		return 1;
 	if (text[0] == 'r' || text[0] == '-')
