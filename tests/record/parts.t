@@ -35,6 +35,10 @@ $ export PUGMARK_PART=1500; for how in robust ring leaves; do timeout 60 pugmark
 > equal, many instructions, "parts": many
 > 1
 > equal, many instructions, "parts": many
+# Where a new thread's first event lies is no matter of when the machine starts it: several at once.
+$ export PUGMARK_PART=1500; for k in 1 2 3 4 5 6; do mkdir d$k && (cd d$k && for i in 1 2; do timeout 60 pugmark record -q -o t.pugrec -- "$PROGRAMS/schedules" leaves > /dev/null; sh ../same t.pugrec -j 3; done) & done | sort | uniq -c | sed 's/^ *//'
+> 12 1
+> 12 equal, many instructions, "parts": many
 # What the program printed comes once, and so does its status. Blocks alone.
 $ pugmark replay -q -o 2.pug -j 3 r.pugrec; echo $?
 > 22003005

@@ -72,9 +72,6 @@ void request_hello(struct session *s, struct request *q)
 	}
 	if (begins)
 		process_begins(s, q);
-	else if (s->tracer && !first && !q->m.a[5])
-		trace_note(s->tracer, q->block, RT_N_THREAD,
-			   (const uint64_t[]){ thread_name(p, q->t) }, 1, NULL);
 }
 
 /* ---- a thread or a process is about to be made ----------------------------------------------- */

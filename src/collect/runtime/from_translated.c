@@ -168,6 +168,11 @@ void rt_child(struct rt_block *b)
 	rt_clock_await(b);
 	rt_stop_perhaps(b);
 	rt_trace_start(b);
+	if (b->tid != b->pid && b->seen_tid) {	/* behind whatever comes before its first turn */
+		const u64 tid = b->seen_tid;
+
+		rt_trace_note(b, RT_N_THREAD, &tid, 1);
+	}
 	b->fix_mask = 1;
 	if (b->origin == BLK_ATTACHED) {
 		rt_resume(b);
