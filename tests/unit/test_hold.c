@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hold.c - threads of a running process are held where they may be moved */
+/* test_hold.c - threads of a running process are held where they may be moved, and do not hear of it */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -85,10 +86,68 @@ static void held_without_faults_on_their_way(void **state)
 	waitpid(pid, &status, 0);
 }
 
+static void *wait_for_ever(void *arg)
+{
+	const int fd = epoll_create1(0);
+	struct epoll_event e;
+
+	epoll_wait(fd, &e, 1, -1);
+	_exit(1);
+	return arg;
+}
+
+static void run_waiting_child(void)
+{
+	pthread_t t;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t, NULL, wait_for_ever, NULL);
+	for (;;)
+		pause();
+}
+
+static void run_sender(pid_t to)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		kill(to, SIGCHLD);
+}
+
+/* epoll_wait() says EINTR of a signal that the process ignores, if that comes to the thread at all.
+ * It does while ptrace() is used on the first thread. */
+static void waits_go_on(void **state)
+{
+	pid_t pid, sender;
+	struct held h;
+	int status;
+
+	(void)state;
+	pid = fork();
+	if (!pid)
+		run_waiting_child();
+	sender = fork();
+	if (!sender)
+		run_sender(pid);
+	assert_true(pid > 0 && sender > 0);
+	usleep(50000);
+	for (int i = 0; i < HOLDS; i++) {
+		assert_int_equal(hold_process(&h, pid), HELD);
+		assert_int_equal(h.n, 4);
+		hold_release(&h);
+	}
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	kill(sender, SIGKILL);
+	kill(pid, SIGKILL);
+	waitpid(sender, &status, 0);
+	waitpid(pid, &status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(held_without_faults_on_their_way),
+		cmocka_unit_test(waits_go_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,7 @@
 #include "collect/control/session.h"
 
 #define HOLD_MAX 2.0			/* seconds for a thread to stop */
+#define OTHERS_FIRST 16			/* rounds: a first thread may make threads for ever */
 
 pid_t wait_for(pid_t pid, int *status)
 {
@@ -204,7 +205,19 @@ static bool is_held(const struct held *h, pid_t tid)
 	return false;
 }
 
-/* Those that are not held yet. *@more: there were some. */
+/* It has been tried to hold @tid: is it in the list from now on? What @r means for all of them. */
+static enum hold_result note_held(struct held *h, pid_t tid, enum hold_result r)
+{
+	if (r == HELD || r == HOLD_STOPPED || r == HOLD_BUSY) {
+		pm_grow(h->tid, h->n, h->cap);
+		h->tid[h->n++] = tid;
+	} else if (r == HOLD_GONE && tid != h->pid) {
+		r = HELD;		/* it has ended meanwhile */
+	}
+	return r;
+}
+
+/* Threads that are not held yet, the first one aside. *@more: there were some. */
 static enum hold_result hold_new(struct held *h, bool *more)
 {
 	enum hold_result r = HELD;
@@ -220,36 +233,12 @@ static enum hold_result hold_new(struct held *h, bool *more)
 	while (r == HELD && (e = readdir(d))) {
 		const pid_t tid = (pid_t)atoi(e->d_name);
 
-		if (!isdigit((unsigned char)*e->d_name) || is_held(h, tid))
+		if (!isdigit((unsigned char)*e->d_name) || tid == h->pid || is_held(h, tid))
 			continue;
 		*more = true;
-		r = hold_thread(tid);
-		if (r == HELD || r == HOLD_STOPPED || r == HOLD_BUSY) {
-			pm_grow(h->tid, h->n, h->cap);
-			h->tid[h->n++] = tid;
-		} else if (r == HOLD_GONE && tid != h->pid) {
-			r = HELD;		/* it has ended meanwhile */
-		}
+		r = note_held(h, tid, hold_thread(tid));
 	}
 	closedir(d);
-	return r;
-}
-
-enum hold_result hold_process(struct held *h, pid_t pid)
-{
-	enum hold_result r;
-	bool more;
-
-	*h = (struct held){ .pid = pid };
-	do
-		r = hold_new(h, &more);
-	while (r == HELD && more);
-	if (r != HELD) {
-		const int why = errno;
-
-		hold_release(h);
-		errno = why;
-	}
 	return r;
 }
 
@@ -264,15 +253,48 @@ enum hold_result hold_rest(struct held *h)
 	return r;
 }
 
+/* The first thread last: signals to the process that it ignores are dropped unless that thread is
+ * held (sig_ignored() of Linux, kernel/signal.c). Then they wake any thread, and one that is not
+ * held would hear of it by EINTR. What the first thread makes meanwhile is the rest. */
+enum hold_result hold_process(struct held *h, pid_t pid)
+{
+	enum hold_result r = HELD;
+	bool more = true;
+
+	*h = (struct held){ .pid = pid };
+	for (int i = 0; i < OTHERS_FIRST && r == HELD && more; i++)
+		r = hold_new(h, &more);
+	if (r == HELD)
+		r = note_held(h, pid, hold_thread(pid));
+	if (r == HELD)
+		r = hold_rest(h);
+	if (r != HELD) {
+		const int why = errno;
+
+		hold_release(h);
+		errno = why;
+	}
+	return r;
+}
+
+static void release_thread(pid_t tid)
+{
+	int status;
+
+	if (!ptrace(PTRACE_DETACH, tid, 0, 0) || errno != ESRCH)
+		return;
+	/* it never stopped: it has to, to be let go */
+	if (wait_until(tid, &status, pm_now() + HOLD_MAX))
+		ptrace(PTRACE_DETACH, tid, 0, 0);
+}
+
 void hold_release(struct held *h)
 {
+	if (is_held(h, h->pid))			/* see hold_process() */
+		release_thread(h->pid);
 	for (size_t i = 0; i < h->n; i++)
-		if (ptrace(PTRACE_DETACH, h->tid[i], 0, 0) && errno == ESRCH) {
-			int status;		/* it never stopped: it has to, to be let go */
-
-			if (wait_until(h->tid[i], &status, pm_now() + HOLD_MAX))
-				ptrace(PTRACE_DETACH, h->tid[i], 0, 0);
-		}
+		if (h->tid[i] != h->pid)
+			release_thread(h->tid[i]);
 	free(h->tid);
 	*h = (struct held){ 0 };
 }
