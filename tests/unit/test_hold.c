@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_hold.c - threads of a running process are held where they may be moved, and do not hear of it */
+/* test_hold.c - threads of a running process are held where they may be moved, unheard */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
