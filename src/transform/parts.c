@@ -35,7 +35,7 @@ bool pm_parts_done(const void *self)
 {
 	const struct cutter *s = self;
 
-	return s->complete == s->n;
+	return __atomic_load_n(&s->complete, __ATOMIC_RELAXED) == s->n;
 }
 
 uint64_t pm_parts_insns(const void *self)
@@ -94,7 +94,8 @@ static enum pm_status end(struct cutter *s, size_t i, struct pm_err *err)
 
 	pm_pipeline_free(part->p);
 	part->p = NULL;
-	s->complete++;
+	/* read by whoever produces events: see pm_parts_done() */
+	__atomic_store_n(&s->complete, s->complete + 1, __ATOMIC_RELAXED);
 	return st;
 }
 
