@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "isa/x86/decode.h"
+#include "trace/expand.h"
 #include "trace/position.h"
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -145,17 +146,27 @@ static uint8_t *goes_of(struct pm_positions *c, const struct pm_code *code)
 	return g->v;
 }
 
-static bool goes_anywhere(struct pm_positions *c, const struct pm_batch *b,
-			  const struct pm_event *ev)
+static bool goes_anywhere(struct pm_positions *c, const struct pm_code *code, uint32_t insn)
 {
 	uint8_t *goes;
 
-	if (!b->code || ev->id >= b->code->ninsn)
+	if (!code || insn >= code->ninsn)
 		return false;
-	goes = goes_of(c, b->code);
-	if (goes[ev->id] == NOT_KNOWN)
-		goes[ev->id] = (uint8_t)decode_goes(c, &b->code->insn[ev->id]);
-	return goes[ev->id] == GOES_ANYWHERE;
+	goes = goes_of(c, code);
+	if (goes[insn] == NOT_KNOWN)
+		goes[insn] = (uint8_t)decode_goes(c, &code->insn[insn]);
+	return goes[insn] == GOES_ANYWHERE;
+}
+
+uint64_t pm_position_below(struct pm_positions *c, const struct pm_code *code, uint32_t insn)
+{
+	const uint8_t flags = pm_insn_branch_flags(&code->insn[insn]);
+
+	if (flags & PM_BR_CALL)
+		return 0;
+	if (flags & (PM_BR_RET | PM_BR_INDIRECT))
+		return goes_anywhere(c, code, insn) ? UINT64_MAX : 0;
+	return code->insn[insn].pc + 1;
 }
 
 /* SAFEPOINTS in collect/translate/translate.h */
@@ -164,7 +175,7 @@ static bool is_safepoint(struct pm_positions *c, const struct pm_batch *b,
 {
 	if (ev->flags & PM_BR_CALL || !(ev->flags & PM_BR_TAKEN))
 		return false;
-	return ev->flags & (PM_BR_RET | PM_BR_INDIRECT) ? goes_anywhere(c, b, ev) :
+	return ev->flags & (PM_BR_RET | PM_BR_INDIRECT) ? goes_anywhere(c, b->code, ev->id) :
 		ev->value <= ev->addr;
 }
 

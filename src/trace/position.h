@@ -47,5 +47,8 @@ struct pm_position_thread *pm_position_thread(struct pm_positions *c, const stru
 /* Event @ev of @b, expanded, has happened to @t. */
 void pm_position_pass(struct pm_positions *c, struct pm_position_thread *t,
 		      const struct pm_batch *b, const struct pm_event *ev);
+/* The same of the outcome of a branch, for who goes by blocks: instruction @insn of @code passes a
+ * safepoint if control goes from it to an address below this one. */
+uint64_t pm_position_below(struct pm_positions *c, const struct pm_code *code, uint32_t insn);
 
 #endif

@@ -24,6 +24,10 @@ $ pugmark query r.pugrec 'calls add' | sed 's/.* rdi=\([^ ]*\) rsi=\([^ ]*\) .*/
 > 0x7 0x23
 $ pugmark query r.pugrec 'calls handler' | grep -o 'rdi=[^ ]*'
 > rdi=0xa
+# As many calls as the whole trace has executions of that instruction; and as many stores there.
+$ pugmark convert r.pugrec r.pug; a=0x$(nm "$PROGRAMS/asks" | awk '$3 == "add" { sub(/^0*/, "", $1); print $1 }'); t=0x$(nm "$PROGRAMS/asks" | awk '$3 == "total" { sub(/^0*/, "", $1); print $1 }'); pugmark dump r.pug > text; q=$(pugmark query r.pugrec "calls $a" | wc -l); [ "$q" = "$(grep -c " insn $a" text)" ] && echo "calls: equal"; q=$(pugmark query r.pugrec "writes $t+8" | wc -l); [ "$q" = "$(grep -c -E " (write|modify) $t" text)" ] && echo "writes: equal"
+> calls: equal
+> writes: equal
 # The same numbers from registers and memory there.
 $ . ./at; p=$(pugmark query -n 1 r.pugrec 'calls handler' | cut -d' ' -f1); echo "p=$p" >> at; pugmark query r.pugrec "value rdi at $p" "value edi at $p" "value dil at $p" "memory $total+8 at $p" "last-write $total before $p" | sed 's/^0x40[^ ]*: //; s/^[0-9]*@.*: 0x/0x/'
 > rdi 0xa

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* spots.c - where a recorded program calls a function, or loads from or stores to some addresses
  *
- * The trace of a replay has each instruction and where it stores. Where only calls are wanted it is
- * read by blocks, which are fewer. What system calls have written is in the log; which of the
- * trace's calls that is follows from its position: between two safepoints no instruction of a
- * thread executes twice. */
+ * The trace of a replay has chains of blocks (trace/chain.h), and where its instructions load and
+ * store. What a chain does to a thread's position is worked out once: one in which nothing is
+ * wanted costs an addition. Of the others the blocks and references are looked at. What system
+ * calls have written is in the log; which of the trace's calls that is follows from its position:
+ * between two safepoints no instruction of a thread executes twice. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "collect/query/query_work.h"
 #include "collect/record/recording.h"
 #include "elf/find.h"
+#include "trace/chain.h"
 #include "trace/expand.h"
 #include "trace/pipeline.h"
 
@@ -21,10 +23,11 @@ struct kernel_store {			/* of a system call that has written there */
 
 struct spot_block {			/* of a block: its end, as trace/expand.c has it */
 	enum { END_UNKNOWN, END_NONE, END_DIRECT, END_INDIRECT } kind;
-	struct pm_event branch;		/* but for its outcome: .value is the static target */
-	uint64_t fall;			/* where control goes if it is not taken */
-	size_t nentry;			/* when .entries was found there were so many */
+	bool cond;
 	bool entries;			/* some of its instructions are wanted */
+	size_t nentry;			/* when .entries was found there were so many */
+	uint64_t target;		/* of END_DIRECT */
+	uint64_t below;			/* pm_position_below() */
 };
 
 struct blocks_of {			/* of a code table */
@@ -33,9 +36,23 @@ struct blocks_of {			/* of a code table */
 	size_t n;
 };
 
-struct open_block {			/* of a stream: its last block ends in a transfer */
-	const struct pm_code *code;	/* NULL: it does not */
+struct open_block {			/* of a stream: its last block */
+	const struct pm_code *code;	/* NULL: it does not end in a transfer */
 	uint32_t block, tid;
+	uint32_t insn;			/* index into pm_code.insn of its first instruction, */
+	uint32_t n;			/* ... so many were executed, */
+	uint32_t entry;			/* ... of which those up to here have been looked for */
+};
+
+struct chain_course {			/* what a chain does to its thread's position */
+	uint64_t pc;
+	uint64_t below;			/* pm_position_below() of its end; 0: it is no transfer */
+	uint32_t clocks;		/* safepoints in it */
+	uint32_t insns;			/* behind the last of them */
+	uint32_t nref;
+	uint32_t block;			/* its last one */
+	enum { CHAIN_UNKNOWN, CHAIN_PASSED, CHAIN_WANTED } state;	/* wanted: some of its
+					 * instructions are */
 };
 
 struct spot_finder {
@@ -52,6 +69,9 @@ struct spot_finder {
 	size_t nblocks, cap_blocks;
 	struct open_block *open;	/* by pm_stream.index */
 	size_t nopen;
+	struct chain_course *chain;	/* by number; a replay has one table of them */
+	size_t nchain, chain_nentry;	/* ... that was made when there were so many entries */
+	unsigned widest;		/* reference in it */
 };
 
 /* ---- what the log says ----------------------------------------------------------------------- */
@@ -156,12 +176,12 @@ static void new_objects(struct spot_finder *f, const struct pm_code *c)
 	}
 }
 
-static uint32_t object_of(const struct pm_batch *b, const struct pm_event *ev)
+static uint32_t object_of(const struct pm_batch *b, uint32_t insn)
 {
-	return b->code && ev->id < b->code->ninsn ? b->code->insn[ev->id].object : PM_NONE;
+	return b->code && insn < b->code->ninsn ? b->code->insn[insn].object : PM_NONE;
 }
 
-/* ---- the trace ------------------------------------------------------------------------------- */
+/* ---- spots ----------------------------------------------------------------------------------- */
 static struct spot *add(struct spots *s, const struct pm_batch *b, const struct pm_position *at,
 			uint64_t pc)
 {
@@ -170,23 +190,21 @@ static struct spot *add(struct spots *s, const struct pm_batch *b, const struct 
 	return &s->v[s->n++];
 }
 
-/* @t has passed the instruction, whose spot this is: the last one, or new. */
+/* That of the instruction at @pc, which is executed at @at: the last one, or new. */
 static struct spot *spot_of(struct spot_finder *f, const struct pm_batch *b,
-			    const struct pm_position_thread *t)
+			    const struct pm_position *at, uint64_t pc)
 {
-	struct pm_position at = t->at;
 	struct spots *s = f->to;
 
-	at.insns -= at.insns > 0;
-	if (s->n && s->v[s->n - 1].at.tid == at.tid &&
-	    !pm_position_compare(&s->v[s->n - 1].at, &at))
+	if (s->n && s->v[s->n - 1].at.tid == at->tid &&
+	    !pm_position_compare(&s->v[s->n - 1].at, at))
 		return &s->v[s->n - 1];
-	return add(s, b, &at, t->pc);
+	return add(s, b, at, pc);
 }
 
 static void access_in(struct spot_finder *f, const struct pm_batch *b,
-		      const struct pm_position_thread *t, const struct pm_event *ev,
-		      unsigned access, const struct spot_range *r)
+		      const struct pm_position *at, uint64_t pc, uint32_t insn,
+		      const struct pm_event *ev, unsigned access, const struct spot_range *r)
 {
 	const uint64_t lo = ev->addr > r->lo ? ev->addr : r->lo;
 	const uint64_t end = ev->addr + ev->size, hi = end < r->hi ? end : r->hi;
@@ -195,7 +213,7 @@ static void access_in(struct spot_finder *f, const struct pm_batch *b,
 	access &= r->access;
 	if (lo >= hi || !access)
 		return;
-	s = spot_of(f, b, t);
+	s = spot_of(f, b, at, pc);
 	if (!s->hi) {
 		s->lo = lo;
 		s->hi = hi;
@@ -203,30 +221,52 @@ static void access_in(struct spot_finder *f, const struct pm_batch *b,
 	s->lo = lo < s->lo ? lo : s->lo;
 	s->hi = hi > s->hi ? hi : s->hi;
 	s->access |= (uint8_t)access;
-	s->object = object_of(b, ev);
+	s->object = object_of(b, insn);
 }
 
-static void pass_access(struct spot_finder *f, const struct pm_batch *b,
-			const struct pm_position_thread *t, const struct pm_event *ev,
-			unsigned access)
+/* What an event or a reference of kind @kind does to memory; 0: none of both. */
+static unsigned access_of(unsigned kind)
 {
-	for (size_t i = 0; i < f->nrange; i++)
-		access_in(f, b, t, ev, access, &f->range[i]);
+	switch (kind) {
+	case PM_EV_READ:
+		return SPOT_LOADS;
+	case PM_EV_WRITE:
+		return SPOT_STORES;
+	case PM_EV_MODIFY:
+		return SPOT_LOADS | SPOT_STORES;
+	default:
+		return 0;
+	}
 }
 
-static void call(struct spot_finder *f, const struct pm_batch *b,
-		 const struct pm_position_thread *t, const struct pm_event *ev)
+static bool is_entry(const struct spot_finder *f, uint64_t pc)
 {
 	for (size_t i = 0; i < f->nentry; i++)
-		if (f->entry[i] == ev->addr) {
-			add(f->to, b, &t->at, ev->addr)->object = object_of(b, ev);
-			return;
-		}
+		if (f->entry[i] == pc)
+			return true;
+	return false;
+}
+
+static void call(struct spot_finder *f, const struct pm_batch *b, const struct pm_position *at,
+		 uint64_t pc, uint32_t insn)
+{
+	if (is_entry(f, pc))
+		add(f->to, b, at, pc)->object = object_of(b, insn);
+}
+
+/* In front of the last instruction of @t. */
+static struct pm_position last_insn(const struct pm_position_thread *t)
+{
+	struct pm_position at = t->at;
+
+	at.insns -= at.insns > 0;
+	return at;
 }
 
 static void system_call(struct spot_finder *f, const struct pm_batch *b,
 			const struct pm_position_thread *t, const struct pm_event *ev)
 {
+	const struct pm_position at = last_insn(t);
 	const struct spot_range *r = f->range;
 	struct spot *s;
 
@@ -234,7 +274,7 @@ static void system_call(struct spot_finder *f, const struct pm_batch *b,
 		return;
 	while (!(r->access & SPOT_STORES))
 		r++;
-	s = spot_of(f, b, t);
+	s = spot_of(f, b, &at, t->pc);
 	s->lo = r->lo;
 	s->hi = r->hi;
 	s->access = SPOT_STORES;
@@ -250,54 +290,18 @@ static struct pm_position *last_of(struct spots *s, uint32_t tid)
 	return &s->last[s->nlast++];
 }
 
-static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
-{
-	struct spot_finder *f = self;
-	struct pm_position_thread *t = pm_position_thread(f->positions, b->stream);
-
-	(void)err;
-	*pm_map_put(&f->to->pid, b->stream->tid, NULL) = b->stream->pid;
-	new_objects(f, b->code);
-	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++) {
-		switch (ev->kind) {
-		case PM_EV_INSN:
-			call(f, b, t, ev);
-			break;
-		case PM_EV_READ:
-			pass_access(f, b, t, ev, SPOT_LOADS);
-			break;
-		case PM_EV_WRITE:
-			pass_access(f, b, t, ev, SPOT_STORES);
-			break;
-		case PM_EV_MODIFY:
-			pass_access(f, b, t, ev, SPOT_LOADS | SPOT_STORES);
-			break;
-		case PM_EV_SYSCALL:
-			system_call(f, b, t, ev);
-			break;
-		default:
-			break;
-		}
-		exec_spots_pass(&f->to->execs, b, t, ev);
-		pm_position_pass(f->positions, t, b, ev);
-	}
-	*last_of(f->to, t->at.tid) = t->at;
-	return PM_OK;
-}
-
-/* ---- blocks, where only executions of instructions are wanted -------------------------------- */
-static void find_end(const struct pm_code *code, const struct pm_block *blk, struct spot_block *e)
+/* ---- blocks ---------------------------------------------------------------------------------- */
+static void find_end(struct spot_finder *f, const struct pm_code *code, const struct pm_block *blk,
+		     struct spot_block *e)
 {
 	const struct pm_insn *last = code->insn + blk->insn + blk->n - 1;
 
 	e->kind = END_NONE;
 	if (last->flow == PM_CLASS_NONE || last->flow == PM_CLASS_SYSCALL)
 		return;
-	e->branch = (struct pm_event){ .kind = PM_EV_BRANCH, .size = last->len,
-				       .flags = pm_insn_branch_flags(last),
-				       .id = blk->insn + blk->n - 1, .addr = last->pc };
-	e->fall = pm_insn_next(last);
-	e->kind = pm_insn_target(last, &e->branch.value) ? END_DIRECT : END_INDIRECT;
+	e->cond = pm_insn_branch_flags(last) & PM_BR_COND;
+	e->below = pm_position_below(f->positions, code, blk->insn + blk->n - 1);
+	e->kind = pm_insn_target(last, &e->target) ? END_DIRECT : END_INDIRECT;
 }
 
 static struct spot_block *end_of(struct spot_finder *f, const struct pm_code *code, uint32_t block)
@@ -317,8 +321,20 @@ static struct spot_block *end_of(struct spot_finder *f, const struct pm_code *co
 		t->n = 2 * code->nblock;
 	}
 	if (t->end[block].kind == END_UNKNOWN)
-		find_end(code, &code->block[block], &t->end[block]);
+		find_end(f, code, &code->block[block], &t->end[block]);
 	return &t->end[block];
+}
+
+static bool has_entries(const struct spot_finder *f, const struct pm_code *code,
+			const struct pm_block *blk, struct spot_block *e)
+{
+	if (e->nentry == f->nentry)
+		return e->entries;
+	e->nentry = f->nentry;
+	e->entries = false;
+	for (uint32_t i = 0; i < blk->n && !e->entries; i++)
+		e->entries = is_entry(f, code->insn[blk->insn + i].pc);
+	return e->entries;
 }
 
 static struct open_block *open_of(struct spot_finder *f, const struct pm_stream *s)
@@ -334,43 +350,29 @@ static struct open_block *open_of(struct spot_finder *f, const struct pm_stream 
 }
 
 /* Control has gone from the last block to @next (@told), or nobody says where. */
-static void pass_branch(struct spot_finder *f, const struct pm_batch *b, struct open_block *o,
-			struct pm_position_thread *t, bool told, uint64_t next)
+static void pass_branch(struct spot_finder *f, struct open_block *o, struct pm_position_thread *t,
+			bool told, uint64_t next)
 {
 	const struct spot_block *e = end_of(f, o->code, o->block);
-	struct pm_batch of = *b;
-	struct pm_event ev = e->branch;
 
-	of.code = o->code;
 	o->code = NULL;
-	if (!told && (e->kind != END_DIRECT || ev.flags & PM_BR_COND))
+	if (!told && (e->kind != END_DIRECT || e->cond))
 		return;
-	if (told && !(ev.flags & PM_BR_COND && next == e->fall))
-		ev.value = next;
-	if (!(ev.flags & PM_BR_COND && told && next == e->fall))
-		ev.flags |= PM_BR_TAKEN;
-	pm_position_pass(f->positions, t, &of, &ev);
+	if ((told ? next : e->target) < e->below) {
+		t->at.clock++;
+		t->at.insns = 0;
+	}
 }
 
-/* Those of the first @n instructions of @blk that are wanted. */
-static void pass_entries(struct spot_finder *f, const struct pm_batch *b,
-			 const struct pm_block *blk, size_t n, struct spot_block *e,
-			 const struct pm_position_thread *t)
+/* Those of the first @upto instructions of the last block that are wanted. */
+static void pass_entries(struct spot_finder *f, const struct pm_batch *b, struct open_block *o,
+			 const struct pm_position_thread *t, uint32_t upto)
 {
-	struct pm_position_thread at = *t;
+	for (; o->entry < upto; o->entry++) {
+		struct pm_position at = t->at;
 
-	e->entries = false;
-	e->nentry = f->nentry;
-	for (size_t i = 0; i < blk->n; i++) {
-		const struct pm_insn *in = &b->code->insn[blk->insn + i];
-		const size_t had = f->to->n;
-
-		call(f, b, &at, &(struct pm_event){ .addr = in->pc,
-						    .id = (uint32_t)(blk->insn + i) });
-		at.at.insns++;
-		e->entries |= f->to->n > had;
-		if (i >= n)
-			f->to->n = had;
+		at.insns -= o->n - o->entry;
+		call(f, b, &at, b->code->insn[o->insn + o->entry].pc, o->insn + o->entry);
 	}
 }
 
@@ -384,21 +386,47 @@ static enum pm_status pass_block(struct spot_finder *f, const struct pm_batch *b
 	if (!b->code || ev->id >= b->code->nblock || ev->value > b->code->block[ev->id].n)
 		return pm_fail(err, 0, "block number %u is not in the code table", ev->id);
 	if (o->code)
-		pass_branch(f, b, o, t, true, ev->addr);
+		pass_branch(f, o, t, true, ev->addr);
 	blk = &b->code->block[ev->id];
 	e = end_of(f, b->code, ev->id);
-	if (e->entries || e->nentry != f->nentry)
-		pass_entries(f, b, blk, (size_t)ev->value, e, t);
+	o->tid = b->stream->tid;
+	o->insn = blk->insn;
+	o->n = (uint32_t)ev->value;
+	o->entry = has_entries(f, b->code, blk, e) ? 0 : o->n;
 	if (!ev->value)
 		return PM_OK;
 	t->at.insns += ev->value;
 	t->pc = b->code->insn[blk->insn + ev->value - 1].pc;
-	if (ev->value == blk->n && e->kind != END_NONE)
-		*o = (struct open_block){ b->code, ev->id, b->stream->tid };
+	if (ev->value == blk->n && e->kind != END_NONE) {
+		o->code = b->code;
+		o->block = ev->id;
+	}
 	return PM_OK;
 }
 
-/* An event that is none of a block. */
+static enum pm_status pass_access(struct spot_finder *f, const struct pm_batch *b,
+				  struct open_block *o, const struct pm_position_thread *t,
+				  const struct pm_event *ev, struct pm_err *err)
+{
+	const uint32_t slot = PM_SLOT_OF(ev);
+	struct pm_position at = last_insn(t);
+	uint64_t pc = t->pc;
+	uint32_t insn = slot;
+
+	if (o->n) {
+		if (slot >= o->n)
+			return pm_fail(err, 0, "a reference of instruction %u of %u", slot, o->n);
+		pass_entries(f, b, o, t, slot + 1);
+		insn = o->insn + slot;
+		at.insns = t->at.insns - (o->n - slot);
+		pc = b->code->insn[insn].pc;
+	}
+	for (size_t i = 0; i < f->nrange; i++)
+		access_in(f, b, &at, pc, insn, ev, access_of(ev->kind), &f->range[i]);
+	return PM_OK;
+}
+
+/* An event that is neither a block nor a reference. */
 static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct open_block *o,
 		       struct pm_position_thread *t, const struct pm_event *ev)
 {
@@ -406,31 +434,230 @@ static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct o
 			  ev->kind == PM_EV_INSN;
 
 	if (o->code && (told || ev->kind == PM_EV_EXIT))
-		pass_branch(f, b, o, t, told, ev->addr);
+		pass_branch(f, o, t, told, ev->addr);
 	if (ev->kind == PM_EV_INSN || ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT ||
-	    ev->kind == PM_EV_SIGRETURN || ev->kind == PM_EV_LOST)
+	    ev->kind == PM_EV_SIGRETURN || ev->kind == PM_EV_LOST) {
 		o->code = NULL;
+		o->n = o->entry = 0;
+	}
 	if (ev->kind == PM_EV_INSN)
-		call(f, b, t, ev);
+		call(f, b, &t->at, ev->addr, ev->id);
+	if (ev->kind == PM_EV_SYSCALL)
+		system_call(f, b, t, ev);
 	exec_spots_pass(&f->to->execs, b, t, ev);
 	pm_position_pass(f->positions, t, b, ev);
 }
 
-static enum pm_status consume_blocks(void *self, const struct pm_batch *b, struct pm_err *err)
+static enum pm_status pass_events(struct spot_finder *f, const struct pm_batch *b,
+				  struct open_block *o, struct pm_position_thread *t,
+				  const struct pm_event *ev, size_t n, struct pm_err *err)
 {
-	struct spot_finder *f = self;
+	enum pm_status st = PM_OK;
+
+	for (const struct pm_event *const end = ev + n; ev < end && st == PM_OK; ev++) {
+		if (access_of(ev->kind)) {
+			st = pass_access(f, b, o, t, ev, err);
+			continue;
+		}
+		if (ev->kind == PM_EV_REP_ITER || ev->kind == PM_EV_REP_END)
+			continue;
+		pass_entries(f, b, o, t, o->n);
+		if (ev->kind == PM_EV_BLOCK)
+			st = pass_block(f, b, o, t, ev, err);
+		else
+			pass_other(f, b, o, t, ev);
+	}
+	return st;
+}
+
+/* ---- chains ---------------------------------------------------------------------------------- */
+static void find_course(struct spot_finder *f, const struct pm_batch *b,
+			const struct pm_chains *all, uint32_t number)
+{
+	const struct pm_chain *k = all->chain + number;
+	struct chain_course *c = &f->chain[number];
+
+	*c = (struct chain_course){ .pc = k->pc, .nref = k->nref, .state = CHAIN_PASSED };
+	for (uint32_t i = 0; i < k->npart; i++) {
+		const struct pm_block *blk = b->code->block + all->part[k->part + i].block;
+		struct spot_block *e;
+
+		if (b->code->insn[blk->insn].pc < c->below) {
+			c->clocks++;
+			c->insns = 0;
+		}
+		c->block = all->part[k->part + i].block;
+		c->insns += blk->n;
+		e = end_of(f, b->code, c->block);
+		c->below = e->below;
+		if (has_entries(f, b->code, blk, e))
+			c->state = CHAIN_WANTED;
+	}
+	for (uint32_t i = 0; i < k->nref; i++)
+		if (all->ref[k->ref + i].size > f->widest)
+			f->widest = all->ref[k->ref + i].size;
+}
+
+static void find_courses(struct spot_finder *f, const struct pm_batch *b,
+			 const struct pm_packed *k)
+{
+	if (f->nchain < k->chains.n) {
+		const size_t n = 2 * (size_t)k->chains.n;
+
+		f->chain = pm_realloc(f->chain, n * sizeof *f->chain);
+		memset(f->chain + f->nchain, 0, (n - f->nchain) * sizeof *f->chain);
+		f->nchain = n;
+	}
+	if (f->chain_nentry != f->nentry)
+		memset(f->chain, 0, f->nchain * sizeof *f->chain);
+	f->chain_nentry = f->nentry;
+	for (size_t i = 0; i < k->n; i++)
+		if (!(k->id[i] & PM_CHAIN_EVENTS) && f->chain[k->id[i]].state == CHAIN_UNKNOWN)
+			find_course(f, b, &k->chains, k->id[i]);
+}
+
+/* HOT: once per reference. May one of them be in a range? */
+static bool any_near(const struct spot_finder *f, const struct pm_packed *k)
+{
+	bool any = false;
+
+	for (const struct spot_range *r = f->range; r < f->range + f->nrange; r++) {
+		const uint64_t lo = r->lo - f->widest, n = r->hi - lo;
+
+		for (size_t i = 0; i < k->nref; i++)
+			any |= k->addr[i] - lo < n;
+	}
+	return any;
+}
+
+/* Is one of the references of chain @number, which have gone to @addr, wanted? */
+static bool touches(const struct spot_finder *f, const struct pm_packed *k, uint32_t number,
+		    const uint64_t *addr)
+{
+	const struct pm_chain *c = k->chains.chain + number;
+	const struct pm_chain_ref *ref = k->chains.ref + c->ref;
+
+	for (uint32_t i = 0; i < c->nref; i++)
+		for (const struct spot_range *r = f->range; r < f->range + f->nrange; r++)
+			if (addr[i] < r->hi && addr[i] + ref[i].size > r->lo &&
+			    access_of(ref[i].kind) & r->access)
+				return true;
+	return false;
+}
+
+/* HOT: chains of @k from @i on in which nothing is wanted; the last one in front of an event, or of
+ * the end, is left. Returns the first that is. */
+static size_t skip_chains(struct spot_finder *f, const struct pm_batch *b,
+			  const struct pm_packed *k, size_t i, const uint64_t **addr, bool near,
+			  struct open_block *o, struct pm_position_thread *t)
+{
+	const uint64_t *a = *addr;
+	uint64_t clock = t->at.clock, insns = t->at.insns;
+	uint64_t below = o->code ? end_of(f, o->code, o->block)->below : 0;
+	const struct chain_course *c = NULL;
+
+	for (; i + 1 < k->n && !((k->id[i] | k->id[i + 1]) & PM_CHAIN_EVENTS); i++) {
+		const struct chain_course *const x = &f->chain[k->id[i]];
+		const bool passes = x->pc < below;
+
+		if (x->state != CHAIN_PASSED || (near && touches(f, k, k->id[i], a)))
+			break;
+		clock += passes + x->clocks;
+		insns = (passes || x->clocks ? 0 : insns) + x->insns;
+		below = x->below;
+		a += x->nref;
+		c = x;
+	}
+	if (c) {
+		*addr = a;
+		t->at.clock = clock;
+		t->at.insns = insns;
+		*o = (struct open_block){ below ? b->code : NULL, c->block, b->stream->tid };
+	}
+	return i;
+}
+
+/* Chain @number, whose references have gone to @addr, as its blocks. */
+static enum pm_status pass_chain(struct spot_finder *f, const struct pm_batch *b,
+				 const struct pm_packed *k, uint32_t number, const uint64_t *addr,
+				 struct open_block *o, struct pm_position_thread *t,
+				 struct pm_err *err)
+{
+	const struct pm_chains *all = &k->chains;
+	const struct pm_chain *c = all->chain + number;
+	const struct pm_chain_ref *ref = all->ref + c->ref;
+	struct pm_event ev;
+
+	for (uint32_t i = 0; i < c->npart; i++) {
+		const struct pm_chain_part *part = all->part + c->part + i;
+		const struct pm_block *blk = b->code->block + part->block;
+
+		ev = (struct pm_event){ .kind = PM_EV_BLOCK, .id = part->block, .addr = blk->pc,
+					.value = blk->n };
+		if (pass_events(f, b, o, t, &ev, 1, err) != PM_OK)
+			return PM_ERR;
+		for (uint32_t j = 0; j < part->nref; j++, ref++) {
+			ev = (struct pm_event){ .kind = ref->kind, .size = ref->size,
+						.id = ref->insn - blk->insn, .addr = *addr++ };
+			if (pass_events(f, b, o, t, &ev, 1, err) != PM_OK)
+				return PM_ERR;
+		}
+	}
+	return PM_OK;
+}
+
+/* ---- the trace ------------------------------------------------------------------------------- */
+static enum pm_status pass_packed(struct spot_finder *f, const struct pm_batch *b,
+				  const struct pm_packed *k, struct open_block *o,
+				  struct pm_position_thread *t, struct pm_err *err)
+{
+	const struct pm_event *ev = b->ev;
+	const uint64_t *addr = k->addr;
+	enum pm_status st = PM_OK;
+	bool near;
+
+	find_courses(f, b, k);
+	near = any_near(f, k);
+	for (size_t i = 0; i < k->n && st == PM_OK; i++) {
+		const uint32_t n = k->id[i] & ~PM_CHAIN_EVENTS;
+
+		if (k->id[i] & PM_CHAIN_EVENTS) {
+			st = pass_events(f, b, o, t, ev, n, err);
+			ev += n;
+			continue;
+		}
+		pass_entries(f, b, o, t, o->n);
+		i = skip_chains(f, b, k, i, &addr, near, o, t);
+		st = pass_chain(f, b, k, k->id[i], addr, o, t, err);
+		addr += k->chains.chain[k->id[i]].nref;
+	}
+	return st;
+}
+
+static enum pm_status pass_batch(struct spot_finder *f, const struct pm_batch *b,
+				 const struct pm_packed *k, struct pm_err *err)
+{
 	struct pm_position_thread *t = pm_position_thread(f->positions, b->stream);
 	struct open_block *o = open_of(f, b->stream);
+	enum pm_status st;
 
 	*pm_map_put(&f->to->pid, b->stream->tid, NULL) = b->stream->pid;
 	new_objects(f, b->code);
-	for (const struct pm_event *ev = b->ev; ev < b->ev + b->n; ev++)
-		if (ev->kind != PM_EV_BLOCK)
-			pass_other(f, b, o, t, ev);
-		else if (pass_block(f, b, o, t, ev, err) != PM_OK)
-			return PM_ERR;
+	st = k ? pass_packed(f, b, k, o, t, err) : pass_events(f, b, o, t, b->ev, b->n, err);
+	pass_entries(f, b, o, t, o->n);
 	*last_of(f->to, t->at.tid) = t->at;
-	return PM_OK;
+	return st;
+}
+
+static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	return pass_batch(self, b, NULL, err);
+}
+
+static enum pm_status packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+			     struct pm_err *err)
+{
+	return pass_batch(self, b, k, err);
 }
 
 /* The trace is over: a direct jump goes where it goes, though nobody has told. */
@@ -441,8 +668,7 @@ static void pass_rest(struct spot_finder *f)
 		const struct spot_block *e = o->code ? end_of(f, o->code, o->block) : NULL;
 		struct pm_position *last;
 
-		if (!e || e->kind != END_DIRECT || e->branch.value > e->branch.addr ||
-		    e->branch.flags & (PM_BR_COND | PM_BR_CALL))
+		if (!e || e->kind != END_DIRECT || e->cond || e->target >= e->below)
 			continue;
 		last = last_of(f->to, o->tid);
 		last->clock++;
@@ -450,21 +676,22 @@ static void pass_rest(struct spot_finder *f)
 	}
 }
 
-static const struct pm_sink_ops calls_ops = {
-	.abi = PM_ABI,
-	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_THREADS,
-	.name = "calls",
-	.about = "calls of a function",
-	.flags = PM_SINK_BLOCKS,
-	.consume = consume_blocks,
+#define CALLS_NEED (PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_THREADS)
+static const struct pm_chain_sink_ops calls_ops = {
+	.ops = {
+		.abi = PM_ABI, .needs = CALLS_NEED, .flags = PM_SINK_BLOCKS | PM_SINK_CHAINS,
+		.name = "calls", .about = "calls of a function", .consume = consume,
+	},
+	.packed = packed,
 };
-static const struct pm_sink_ops stores_ops = {
-	.abi = PM_ABI,
-	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_THREADS | PM_HAS_REFS |
-		 PM_HAS_SIZES,
-	.name = "stores",
-	.about = "stores to some addresses",
-	.consume = consume,
+static const struct pm_chain_sink_ops accesses_ops = {
+	.ops = {
+		.abi = PM_ABI, .needs = CALLS_NEED | PM_HAS_REFS | PM_HAS_SIZES,
+		.flags = PM_SINK_BLOCKS | PM_SINK_CHAINS,
+		.name = "accesses", .about = "loads from and stores to some addresses",
+		.consume = consume,
+	},
+	.packed = packed,
 };
 
 static enum pm_status replay(struct spot_finder *f, const char *recording,
@@ -478,7 +705,7 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 
 	run.kind = calls ? XL_BRANCH : XL_EXEC;
 	run.pipeline = p;
-	pm_pipeline_sink(p, calls ? &calls_ops : &stores_ops, f);
+	pm_pipeline_sink(p, calls ? &calls_ops.ops : &accesses_ops.ops, f);
 	st = pm_pipeline_start(p, pm_run_facts(run.kind), "replays", err);
 	if (st == PM_OK) {
 		st = query_replay(recording, &run, err);
@@ -514,6 +741,7 @@ enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 		free(f.blocks[i].end);
 	free(f.blocks);
 	free(f.open);
+	free(f.chain);
 	free(f.entry);
 	free(f.store);
 	return st;
