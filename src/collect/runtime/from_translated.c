@@ -168,7 +168,7 @@ void rt_child(struct rt_block *b)
 	rt_clock_await(b);
 	rt_stop_perhaps(b);
 	rt_trace_start(b);
-	if (b->tid != b->pid && b->seen_tid) {	/* behind whatever comes before its first turn */
+	if (b->tid != b->pid && b->seen_tid) {	/* at its first turn: a recording decides that */
 		const u64 tid = b->seen_tid;
 
 		rt_trace_note(b, RT_N_THREAD, &tid, 1);
