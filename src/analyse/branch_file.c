@@ -35,9 +35,8 @@ static bool is_stub(const struct stubs *s, uint64_t addr)
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
-/* PM_ERR: @e does not have the code that ran in @o. */
-static enum pm_status code_is(const struct pm_branch_object *o, struct pm_elf *e,
-			      struct pm_err *err)
+enum pm_status pm_branch_code_is(const struct pm_branch_object *o, struct pm_elf *e,
+				 struct pm_err *err)
 {
 	for (size_t i = 0; i < o->ncode; i++) {
 		const struct pm_branch_code *c = &o->code[i];
@@ -67,7 +66,7 @@ enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_bra
 	e = pm_elf_open(o->path, o->build_id, bolt ? &ignored : err);
 	if (!e && !bolt)
 		return PM_ERR;
-	if (e && (code_is(o, e, err) != PM_OK || format == PM_BRANCH_FDATA)) {
+	if (e && (pm_branch_code_is(o, e, err) != PM_OK || format == PM_BRANCH_FDATA)) {
 		if (!pm_failed(err))
 			pm_branch_file_fdata(o, e, f, err);
 		pm_elf_close(e);

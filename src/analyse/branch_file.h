@@ -59,6 +59,9 @@ void pm_branch_file_text(const struct pm_branch_file *f, struct pm_buf *to);
 void pm_branch_file_release(struct pm_branch_file *f);
 
 /* ---- for the files of this module ------------------------------------------------------------ */
+/* PM_ERR: @e does not have the code that ran in @o. */
+enum pm_status pm_branch_code_is(const struct pm_branch_object *o, struct pm_elf *e,
+				 struct pm_err *err);
 void pm_branch_file_put(struct pm_branch_file *f, struct pm_branch_line l);
 void pm_branch_file_sort(struct pm_branch_file *f);
 /* @e is o's ELF file. */

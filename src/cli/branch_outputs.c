@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "analyse/branch_perf.h"
 #include "base/file_pattern.h"
 #include "cli/branch_outputs.h"
 #include "report/out.h"
 
 bool branch_outputs_wanted(const struct branch_outputs *b)
 {
-	for (int i = 0; i < PM_BRANCH_FORMATS; i++)
+	for (int i = 0; i < BRANCH_OUTPUTS; i++)
 		if (b->to[i])
 			return true;
 	return false;
+}
+
+enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_err *err)
+{
+	if (b->samples && !b->to[BRANCH_PERF])
+		return pm_fail_request(err, "--perf-samples is for --perf-data FILE");
+	if (b->samples > PM_BRANCH_PERF_MOST)
+		return pm_fail_request(err, "--perf-samples: at most %u", PM_BRANCH_PERF_MOST);
+	return pm_report_can_save(b->to, BRANCH_OUTPUTS, err);
 }
 
 enum pm_status branch_outputs_begin(struct branch_outputs *b, struct pm_pipeline *p,
@@ -18,10 +28,10 @@ enum pm_status branch_outputs_begin(struct branch_outputs *b, struct pm_pipeline
 {
 	void *sink;
 
+	if (branch_outputs_check(b, err) != PM_OK)
+		return PM_ERR;
 	if (!branch_outputs_wanted(b))
 		return PM_OK;
-	if (pm_report_can_save(b->to, PM_BRANCH_FORMATS, err) != PM_OK)
-		return PM_ERR;
 	sink = pm_sim_branches.ops.create(b->predict ? "predict" : "", err);
 	if (!sink)
 		return PM_ERR;
@@ -43,27 +53,43 @@ static void file_name(const char *pattern, const struct pm_branch_object *o, str
 	pm_pattern_expand(pattern, v, to);
 }
 
-static enum pm_status save(const struct pm_branch_object *o, enum pm_branch_format format,
-			   const char *path, struct pm_err *err)
+/* What is in the file of @kind, behind what is in @to. */
+static enum pm_status file_text(const struct branch_outputs *b, const struct pm_branch_object *o,
+				int kind, struct pm_buf *to, struct pm_err *err)
 {
 	struct pm_branch_file f;
-	struct pm_buf text = { 0 };
-	enum pm_status st = pm_branch_file_make(o, format, &f, err);
+	enum pm_status st;
 
-	if (st == PM_OK) {
-		pm_branch_file_text(&f, &text);
-		err->file = NULL;
-		st = pm_report_save(path, &text, err);
-	}
-	pm_buf_release(&text);
+	if (kind == BRANCH_PERF)
+		return pm_branch_perf_make(o, b->samples ? b->samples : PM_BRANCH_PERF_SAMPLES, to,
+					   err);
+	st = pm_branch_file_make(o, (enum pm_branch_format)kind, &f, err);
+	if (st == PM_OK)
+		pm_branch_file_text(&f, to);
 	pm_branch_file_release(&f);
 	return st;
 }
 
-/* A file of its own for each object, named by @pattern. */
-static enum pm_status save_each(const struct pm_branches *all, enum pm_branch_format format,
-				const char *pattern, struct pm_err *err)
+static enum pm_status save(const struct branch_outputs *b, const struct pm_branch_object *o,
+			   int kind, const char *path, struct pm_err *err)
 {
+	struct pm_buf text = { 0 };
+	enum pm_status st = file_text(b, o, kind, &text, err);
+
+	if (st == PM_OK) {
+		err->file = NULL;
+		st = pm_report_save(path, &text, err);
+	}
+	pm_buf_release(&text);
+	return st;
+}
+
+/* A file of its own for each object, named by the pattern. */
+static enum pm_status save_each(const struct branch_outputs *b, const struct pm_branches *all,
+				int kind, struct pm_err *err)
+{
+	const char *pattern = b->to[kind];
+
 	struct pm_buf name = { 0 }, other = { 0 };
 	enum pm_status st = PM_OK;
 
@@ -85,7 +111,7 @@ static enum pm_status save_each(const struct pm_branches *all, enum pm_branch_fo
 						     all->object[k].path, o->path);
 		}
 		if (st == PM_OK)
-			st = save(o, format, (char *)name.p, err);
+			st = save(b, o, kind, (char *)name.p, err);
 	}
 	pm_buf_release(&name);
 	pm_buf_release(&other);
@@ -103,13 +129,13 @@ enum pm_status branch_outputs_write(const struct branch_outputs *b, const struct
 	const struct pm_branch_object *o = pm_branches_program(all);
 	enum pm_status st = PM_OK;
 
-	for (int i = 0; i < PM_BRANCH_FORMATS && st == PM_OK; i++) {
+	for (int i = 0; i < BRANCH_OUTPUTS && st == PM_OK; i++) {
 		if (!b->to[i])
 			continue;
 		if (strchr(b->to[i], '%'))
-			st = save_each(all, (enum pm_branch_format)i, b->to[i], err);
+			st = save_each(b, all, i, err);
 		else if (o && o->insns)
-			st = save(o, (enum pm_branch_format)i, b->to[i], err);
+			st = save(b, o, i, b->to[i], err);
 		else
 			st = pm_fail_request(err, "nothing of the program '%s' itself was traced; "
 					     "%%n in FILE gives a file for everything that was",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* branch_outputs.h - options for branch profiles (analyse/branch_file.h), and what they ask for;
- * `run` and `profile write` have them */
+/* branch_outputs.h - options for branch profiles (analyse/branch_file.h, branch_perf.h), and what
+ * they ask for; `run` and `profile write` have them */
 #ifndef PM_CLI_BRANCH_OUTPUTS_H
 #define PM_CLI_BRANCH_OUTPUTS_H
 
@@ -8,8 +8,11 @@
 #include "cli/opt.h"
 #include "trace/pipeline.h"
 
+enum { BRANCH_PERF = PM_BRANCH_FORMATS, BRANCH_OUTPUTS };	/* enum pm_branch_format, and perf's */
+
 struct branch_outputs {
-	const char *to[PM_BRANCH_FORMATS];	/* FILE; NULL: not wanted */
+	const char *to[BRANCH_OUTPUTS];	/* FILE; NULL: not wanted */
+	uint64_t samples;		/* in perf's; 0: the usual number */
 	bool predict;
 	const void *sink;		/* the pipeline's; NULL: none */
 };
@@ -23,11 +26,17 @@ struct branch_outputs {
 			"for gcc: `create_gcov --profiler=text` reads it"),                       \
 		OPT_STR(0, "llvm-sample", &(B).to[PM_BRANCH_LLVM_SAMPLE], "FILE",                \
 			"for clang: `llvm-profgen --unsymbolized-profile`"),                      \
+		OPT_STR(0, "perf-data", &(B).to[BRANCH_PERF], "FILE",                            \
+			"for what reads files of `perf record -j any,u`: samples"),               \
+		OPT_U64(0, "perf-samples", &(B).samples, "N",                                    \
+			"... so many of them (default: 40,000)"),                                 \
 		OPT_FLAG(0, "predict", &(B).predict,                                             \
 			 "count mispredictions of a simple predictor there, too")
 
 bool branch_outputs_wanted(const struct branch_outputs *b);
-/* Before the pipeline starts: can they be written? Adds the sink, if anything is wanted. */
+/* Do the options go together, and can the files be written? */
+enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_err *err);
+/* Before the pipeline starts: that check. Adds the sink, if anything is wanted. */
 enum pm_status branch_outputs_begin(struct branch_outputs *b, struct pm_pipeline *p,
 				    struct pm_err *err);
 /* After it has finished, before it is freed. */

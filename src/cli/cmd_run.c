@@ -132,7 +132,7 @@ static int run_counted(struct pm_run_opts *o, const struct outputs *f, const str
 	int status = 0, sig = 0;
 
 	o->edges = run_edges_suffice(t, o);
-	if (st == PM_OK && o->edges)
+	if (st == PM_OK)
 		st = run_can_write(t, &err);
 	if (st == PM_OK)
 		st = pm_run(o, &counts, &err);

@@ -392,7 +392,7 @@ enum pm_status run_can_write(const struct run_trace *t, struct pm_err *err)
 {
 	const char *const cover[] = { t->lcov, t->cobertura, t->drcov };
 
-	return pm_report_can_save(t->branches.to, PM_BRANCH_FORMATS, err) == PM_OK ?
+	return branch_outputs_check(&t->branches, err) == PM_OK ?
 		pm_report_can_save(cover, NR(cover), err) : PM_ERR;
 }
 

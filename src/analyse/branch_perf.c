@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: MIT */
+/* branch_perf.c - a branch profile as perf's own file: see branch_perf.h */
+#include <elf.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "analyse/branch_file.h"
+#include "analyse/branch_perf.h"
+#include "base/xorshift.h"
+#include "elf/elf.h"
+#include "isa/x86/decode.h"
+
+#define STACK		32		/* branches in a sample, as Intel's processors keep */
+#define PROCESS		1000		/* its number in the file: that of all processes */
+#define PAGE		4096u
+#define SAMPLE_NS	1000000u	/* from one sample to the next */
+/* Where Linux puts executables and libraries that may lie anywhere, without randomization. */
+#define LOAD_AT_64	0x555555554000u
+#define LOAD_AT_32	0x56555000u
+/* What is outside is one page. Readers want every address in a mapping. */
+#define OUTSIDE_64	0x7ffff7000000u
+#define OUTSIDE_32	0xf7000000u
+#define OUTSIDE_NAME	"[outside]"
+
+/* ---- drawing by counts ----------------------------------------------------------------------- */
+
+/* Branches by where they went, or ranges by where they end: @item stands for elements of the
+ * object's array, ascending by key; @sum are the counts in front of each, and of all. */
+struct draw_from {
+	struct drawn { uint64_t key, count; uint32_t index; } *item;
+	uint64_t *sum;
+	size_t n;
+};
+
+static uint64_t part_of(uint64_t fraction, uint64_t of)
+{
+	return (uint64_t)((unsigned __int128)fraction * of >> 64);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct drawn *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static struct draw_from draw_from(struct drawn *item, size_t n)
+{
+	struct draw_from d = { .item = item, .n = n };
+
+	qsort(item, n, sizeof *item, by_key);
+	d.sum = pm_alloc((n + 1) * sizeof *d.sum);
+	for (size_t i = 0; i < n; i++)
+		d.sum[i + 1] = d.sum[i] + item[i].count;
+	return d;
+}
+
+static void draw_from_release(struct draw_from *d)
+{
+	free(d->item);
+	free(d->sum);
+}
+
+/* The first element whose key is at least @key. */
+static size_t first_at(const struct draw_from *d, uint64_t key)
+{
+	size_t lo = 0, hi = d->n;
+
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+
+		if (d->item[mid].key < key)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The element of @lo .. @hi - 1 that the position @at of the sums falls into. */
+static size_t element_at(const struct draw_from *d, size_t lo, size_t hi, uint64_t at)
+{
+	while (hi - lo > 1) {
+		const size_t mid = lo + (hi - lo) / 2;
+
+		if (d->sum[mid] <= at)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* One of those with @key, by chance; false: there is none. */
+static bool draw(const struct draw_from *d, uint64_t key, uint64_t *chance, uint32_t *index)
+{
+	const size_t lo = first_at(d, key);
+	const size_t hi = key == UINT64_MAX ? d->n : first_at(d, key + 1);
+
+	if (lo == hi || d->sum[hi] == d->sum[lo])
+		return false;
+	*index = d->item[element_at(d, lo, hi,
+				    d->sum[lo] + part_of(pm_random(chance) << 32 | pm_random(chance),
+							 d->sum[hi] - d->sum[lo]))]
+			 .index;
+	return true;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+/* The golden ratio's fraction of 2^64: its multiples, modulo 2^64, are spread evenly however many
+ * of them are taken (D. E. Knuth, The Art of Computer Programming 3, 6.4). The newest branches are
+ * drawn so. Those behind it are not: what is drawn from one place must not depend on how it was
+ * come to. */
+#define GOLDEN 0x9e3779b97f4a7c15u
+
+struct sampler {
+	const struct pm_branch_object *o;
+	struct pm_branch *branch;	/* the object's, and what it does not have */
+	size_t nbranch;
+	struct draw_from to, end;	/* branches by `to`, ranges by `hi` */
+	uint32_t *drawn;		/* how often each branch has been drawn */
+	bool predicted;
+	uint64_t chance;		/* the state of xorshift.h */
+	uint64_t load;			/* added to an address of the file */
+	uint64_t outside;		/* where what is 0 there is */
+};
+
+static bool is_return(struct x86_decoder *dec, struct pm_elf *elf, uint64_t addr)
+{
+	struct x86_insn in;
+	size_t n = 0;
+	const uint8_t *p = pm_elf_code_at(elf, addr, &n);
+
+	return p && x86_decode(dec, p, n, &in) && in.kind == X86_RET;
+}
+
+/* How often a branch at @from was taken; from the @k-th on, which is raised. */
+static uint64_t taken_at(const struct pm_branch_object *o, size_t *k, uint64_t from)
+{
+	uint64_t n = 0;
+
+	while (*k < o->nbranch && o->branch[*k].from < from)
+		++*k;
+	for (; *k < o->nbranch && o->branch[*k].from == from; ++*k)
+		n += o->branch[*k].count;
+	return n;
+}
+
+/* Where edges are counted, nobody knows which return it was that came back to a place (there it is
+ * a branch from outside), but how often each return ran: it went outside then. */
+static void add_returns(struct sampler *s, struct pm_elf *elf)
+{
+	struct x86_decoder *dec = x86_decoder_new(pm_elf_machine_of(elf) == EM_386 ?
+						  X86_MODE_32 : X86_MODE_64);
+	const struct draw_from *d = &s->end;
+	size_t k = 0;
+
+	for (size_t i = 0, next; i < d->n; i = next) {
+		const uint64_t at = d->item[i].key, taken = taken_at(s->o, &k, at);
+
+		for (next = i + 1; next < d->n && d->item[next].key == at; )
+			next++;
+		if (d->sum[next] - d->sum[i] > taken && is_return(dec, elf, at))
+			s->branch[s->nbranch++] = (struct pm_branch){
+				.from = at, .count = d->sum[next] - d->sum[i] - taken,
+				.returns = true,
+			};
+	}
+	x86_decoder_free(dec);
+}
+
+/* A thread's beginning, a signal's handler and what is gone on with behind it: nobody branched
+ * there. The kernel came from outside. */
+static void add_arrivals(struct sampler *s)
+{
+	const struct pm_branch_object *o = s->o;
+	struct pm_map came = { 0 };
+	uint64_t begun, *known;
+
+	for (size_t i = 0; i < o->nbranch; i++)
+		*pm_map_put(&came, o->branch[i].to, NULL) += o->branch[i].count;
+	for (size_t i = 0, next; i < o->nrange; i = next) {
+		begun = 0;
+		for (next = i; next < o->nrange && o->range[next].lo == o->range[i].lo; next++)
+			begun += o->range[next].count;
+		known = pm_map_get(&came, o->range[i].lo);
+		if (begun > (known ? *known : 0))
+			s->branch[s->nbranch++] = (struct pm_branch){
+				.to = o->range[i].lo, .count = begun - (known ? *known : 0),
+			};
+	}
+	pm_map_release(&came);
+}
+
+static void sampler_begin(struct sampler *s, const struct pm_branch_object *o, struct pm_elf *elf)
+{
+	const size_t most = o->nbranch + 2 * o->nrange + 1;
+	struct drawn *v = pm_alloc((o->nrange + 1) * sizeof *v);
+
+	*s = (struct sampler){ .o = o, .chance = GOLDEN, .nbranch = o->nbranch,
+			       .branch = pm_alloc(most * sizeof *s->branch),
+			       .drawn = pm_alloc(most * sizeof *s->drawn) };
+	for (size_t i = 0; i < o->nrange; i++)
+		v[i] = (struct drawn){ o->range[i].hi, o->range[i].count, (uint32_t)i };
+	s->end = draw_from(v, o->nrange);
+	for (size_t i = 0; i < o->nbranch; i++)
+		s->branch[i] = o->branch[i];
+	add_returns(s, elf);
+	add_arrivals(s);
+	v = pm_alloc((s->nbranch + 1) * sizeof *v);
+	for (size_t i = 0; i < s->nbranch; i++) {
+		v[i] = (struct drawn){ s->branch[i].to, s->branch[i].count, (uint32_t)i };
+		s->predicted |= s->branch[i].missed != 0;
+	}
+	s->to = draw_from(v, s->nbranch);
+}
+
+static void sampler_end(struct sampler *s)
+{
+	draw_from_release(&s->to);
+	draw_from_release(&s->end);
+	free(s->branch);
+	free(s->drawn);
+}
+
+/* Of @times draws of a branch that was missed @b->missed of @b->count times the last one is missed
+ * if the share of all so far grows by a whole one with it. */
+static uint64_t branch_flags(const struct sampler *s, const struct pm_branch *b, uint32_t times)
+{
+	const unsigned __int128 missed = b->missed;
+	const bool is = missed * times / b->count != missed * (times - 1) / b->count;
+
+	return !s->predicted ? 0 : is ? 1 : 2;	/* mispred, predicted */
+}
+
+static uint64_t in_memory(const struct sampler *s, uint64_t addr)
+{
+	return addr ? addr + s->load : s->outside;
+}
+
+/* The branches of one sample, newest first, of which the newest is @newest; their number. */
+static size_t fill_stack(struct sampler *s, uint32_t newest,
+			 struct perf_branch_entry entry[static STACK])
+{
+	uint32_t k = newest, range;
+	size_t n = 0;
+
+	for (;;) {
+		const struct pm_branch *b = &s->branch[k];
+		const uint64_t flags = branch_flags(s, b, ++s->drawn[k]);
+
+		entry[n++] = (struct perf_branch_entry){
+			.from = in_memory(s, b->from), .to = in_memory(s, b->to),
+			.mispred = flags & 1, .predicted = flags >> 1,
+		};
+		if (n == STACK)
+			return n;
+		if (b->from) {
+			if (!draw(&s->end, b->from, &s->chance, &range) ||
+			    !draw(&s->to, s->o->range[range].lo, &s->chance, &k))
+				return n;
+		} else if (!draw(&s->to, 0, &s->chance, &k)) {
+			return n;
+		}
+	}
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+/* What is in front of its parts: tools/perf/util/header.h. */
+struct perf_section { uint64_t offset, size; };
+struct perf_head {
+	char magic[8];
+	uint64_t size, attr_size;
+	struct perf_section attrs, data, event_types;
+	uint64_t features[4];
+};
+struct perf_attr {			/* the attribute as Linux 4.4 has it, which all readers know */
+	union { struct perf_event_attr attr; char bytes[PERF_ATTR_SIZE_VER5]; } a;
+	struct perf_section ids;
+};
+_Static_assert(sizeof(struct perf_head) == 104, "perf's head");
+
+enum { FEATURE_BUILD_ID = 2, FEATURE_ARCH = 6, FEATURE_EVENT_DESC = 12, FEATURE_BRANCH_STACK = 15 };
+
+#define BUILD_ID_BYTES	20
+#define NAME_ALIGN	64u
+#define EVENT_NAME	"branches:u"
+
+struct sample_id { uint32_t pid, tid; uint64_t time; };	/* behind each record but samples */
+
+static void add_padded(struct pm_buf *to, const char *s, size_t align)
+{
+	const size_t n = strlen(s) + 1, padded = (n + align - 1) / align * align;
+
+	memset(pm_buf_room(to, padded), 0, padded);
+	memcpy(to->p + to->n, s, n);
+	to->n += padded;
+}
+
+static void add_id(struct pm_buf *to)
+{
+	pm_buf_add(to, &(struct sample_id){ PROCESS, PROCESS, 0 }, sizeof(struct sample_id));
+}
+
+/* The record that begins at @from is complete: its head says its size. */
+static void end_record(struct pm_buf *to, size_t from)
+{
+	const uint16_t size = (uint16_t)(to->n - from);
+
+	memcpy(to->p + from + offsetof(struct perf_event_header, size), &size, sizeof size);
+}
+
+static size_t begin_record(struct pm_buf *to, uint32_t type, uint16_t misc)
+{
+	const size_t from = to->n;
+
+	pm_buf_add(to, &(struct perf_event_header){ type, PERF_RECORD_MISC_USER | misc, 0 },
+		   sizeof(struct perf_event_header));
+	return from;
+}
+
+static void add_program(struct pm_buf *to, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char name[16];			/* as long as the kernel keeps it */
+	size_t at = begin_record(to, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
+
+	snprintf(name, sizeof name, "%.15s", slash ? slash + 1 : path);
+	pm_buf_add(to, (uint32_t[]){ PROCESS, PROCESS }, 8);
+	add_padded(to, name, 8);
+	add_id(to);
+	end_record(to, at);
+}
+
+/* @n bytes at @addr are those of @path from @offset on. */
+static void add_mapping(struct pm_buf *to, const char *path, uint64_t addr, uint64_t n,
+			uint64_t offset)
+{
+	struct {
+		uint32_t pid, tid;
+		uint64_t addr, len, offset;
+		uint32_t major, minor;
+		uint64_t inode, generation;
+		uint32_t protection, flags;
+	} m = {
+		.pid = PROCESS, .tid = PROCESS, .addr = addr, .len = n, .offset = offset,
+		.protection = PROT_READ | PROT_EXEC, .flags = MAP_PRIVATE,
+	};
+	size_t at = begin_record(to, PERF_RECORD_MMAP2, 0);
+
+	pm_buf_add(to, &m, sizeof m);
+	add_padded(to, path, 8);
+	add_id(to);
+	end_record(to, at);
+}
+
+static void add_mappings(struct pm_buf *to, const char *path, const struct pm_elf_info *elf,
+			 const struct sampler *s)
+{
+	for (size_t i = 0; i < elf->nseg; i++) {
+		const struct pm_elf_segment *g = &elf->seg[i];
+		const uint64_t in_page = g->vaddr % PAGE;
+
+		if (g->type == PT_LOAD && g->flags & PF_X)
+			add_mapping(to, path, s->load + g->vaddr - in_page,
+				    (g->filesz + in_page + PAGE - 1) / PAGE * PAGE,
+				    g->off - in_page);
+	}
+	add_mapping(to, OUTSIDE_NAME, s->outside, PAGE, 0);
+}
+
+static void add_sample(struct pm_buf *to, const struct perf_branch_entry *entry, uint64_t n,
+		       uint64_t number, uint64_t period)
+{
+	struct { uint64_t ip; uint32_t pid, tid; uint64_t time, period, n; } head = {
+		.ip = entry->to, .pid = PROCESS, .tid = PROCESS,
+		.time = (number + 1) * SAMPLE_NS, .period = period, .n = n,
+	};
+	size_t at = begin_record(to, PERF_RECORD_SAMPLE, 0);
+
+	pm_buf_add(to, &head, sizeof head);
+	pm_buf_add(to, entry, n * sizeof *entry);
+	end_record(to, at);
+}
+
+/* @samples of them, or one for each two branches; what one of them stands for. Readers take a period
+ * of 1 for something else: Intel's branch trace store. */
+static uint64_t add_samples(struct sampler *s, uint64_t samples, struct pm_buf *to)
+{
+	const uint64_t all = s->to.sum[s->to.n], half = (all + 1) / 2;
+	const uint64_t n = samples < half ? samples : half, period = n ? (all + n / 2) / n : 0;
+	struct perf_branch_entry entry[STACK];
+	uint64_t at = GOLDEN / 2;
+
+	for (uint64_t i = 0; i < n; i++, at += GOLDEN) {
+		const size_t k = element_at(&s->to, 0, s->to.n, part_of(at, all));
+		const size_t have = fill_stack(s, s->to.item[k].index, entry);
+
+		add_sample(to, entry, have, i, period < 2 ? 2 : period);
+	}
+	return period < 2 ? 2 : period;
+}
+
+static struct perf_attr event(uint64_t period)
+{
+	struct perf_attr e = { 0 };
+
+	e.a.attr = (struct perf_event_attr){
+		.type = PERF_TYPE_HARDWARE, .size = PERF_ATTR_SIZE_VER5,
+		.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS, .sample_period = period,
+		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+			       PERF_SAMPLE_PERIOD | PERF_SAMPLE_BRANCH_STACK,
+		.exclude_kernel = 1, .exclude_hv = 1, .mmap = 1, .mmap2 = 1, .comm = 1,
+		.comm_exec = 1, .sample_id_all = 1,
+		.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY,
+	};
+	return e;
+}
+
+static void add_string(struct pm_buf *to, const char *s)
+{
+	const uint32_t n = (uint32_t)((strlen(s) + NAME_ALIGN) / NAME_ALIGN * NAME_ALIGN);
+
+	pm_buf_add(to, &n, sizeof n);
+	add_padded(to, s, NAME_ALIGN);
+}
+
+static unsigned hex_digit(char c)
+{
+	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+static void add_build_id(struct pm_buf *to, const char *path, const char *hex)
+{
+	struct { int32_t pid; uint8_t id[BUILD_ID_BYTES + 4]; } b = { .pid = -1 };
+	size_t at = begin_record(to, 0, 0);
+
+	for (size_t i = 0; i < BUILD_ID_BYTES && hex[2 * i] && hex[2 * i + 1]; i++)
+		b.id[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+	pm_buf_add(to, &b, sizeof b);
+	add_padded(to, path, NAME_ALIGN);
+	end_record(to, at);
+}
+
+static void add_feature(struct pm_buf *to, unsigned feature, const struct pm_branch_object *o,
+			const struct pm_elf_info *elf, const struct perf_attr *e)
+{
+	switch (feature) {
+	case FEATURE_BUILD_ID:
+		add_build_id(to, o->path, elf->build_id);
+		break;
+	case FEATURE_ARCH:
+		add_string(to, elf->is64 ? "x86_64" : "i686");
+		break;
+	case FEATURE_EVENT_DESC:
+		pm_buf_add(to, (uint32_t[]){ 1, sizeof e->a }, 8);
+		pm_buf_add(to, &e->a, sizeof e->a);
+		pm_buf_add(to, (uint32_t[]){ 0 }, 4);
+		add_string(to, EVENT_NAME);
+		break;
+	}
+}
+
+/* What stands behind the records: where each feature is, then all of them. */
+static uint64_t add_features(struct pm_buf *to, const struct pm_branch_object *o,
+			     const struct pm_elf_info *elf, const struct perf_attr *e)
+{
+	static const unsigned all[] = { FEATURE_BUILD_ID, FEATURE_ARCH, FEATURE_EVENT_DESC,
+					FEATURE_BRANCH_STACK };
+	const size_t skip = !*elf->build_id, n = NR(all) - skip, table = to->n;
+	struct perf_section where[NR(all)] = { { 0, 0 } };
+	uint64_t set = 0;
+
+	pm_buf_add(to, where, n * sizeof *where);
+	for (size_t i = 0; i < n; i++) {
+		where[i].offset = to->n;
+		add_feature(to, all[i + skip], o, elf, e);
+		where[i].size = to->n - where[i].offset;
+		set |= 1u << all[i + skip];
+	}
+	memcpy(to->p + table, where, n * sizeof *where);
+	return set;
+}
+
+static void make(const struct pm_branch_object *o, struct pm_elf *file, const struct pm_elf_info *elf,
+		 uint64_t samples, struct pm_buf *to)
+{
+	struct perf_head head = { .magic = { 'P', 'E', 'R', 'F', 'I', 'L', 'E', '2' },
+				  .size = sizeof head, .attr_size = sizeof(struct perf_attr),
+				  .attrs = { sizeof head, sizeof(struct perf_attr) } };
+	struct perf_attr e = { 0 };
+	struct sampler s;
+
+	sampler_begin(&s, o, file);
+	s.load = elf->type == ET_EXEC ? 0 : elf->is64 ? LOAD_AT_64 : LOAD_AT_32;
+	s.outside = elf->is64 ? OUTSIDE_64 : OUTSIDE_32;
+	pm_buf_add(to, &head, sizeof head);
+	pm_buf_add(to, &e, sizeof e);
+	head.data.offset = to->n;
+	add_program(to, o->path);
+	add_mappings(to, o->path, elf, &s);
+	e = event(add_samples(&s, samples, to));
+	head.data.size = to->n - head.data.offset;
+	head.features[0] = add_features(to, o, elf, &e);
+	memcpy(to->p, &head, sizeof head);
+	memcpy(to->p + sizeof head, &e, sizeof e);
+	sampler_end(&s);
+}
+
+enum pm_status pm_branch_perf_make(const struct pm_branch_object *o, uint64_t samples,
+				   struct pm_buf *to, struct pm_err *err)
+{
+	struct pm_elf *e = pm_elf_open(o->path, o->build_id, err);
+	struct pm_elf_info elf = { 0 };
+	enum pm_status st = e ? pm_branch_code_is(o, e, err) : PM_ERR;
+
+	if (st == PM_OK && strlen(o->path) > PATH_MAX) {
+		err->file = o->path;
+		st = pm_fail_file(err, "its name is too long for perf's file");
+	}
+	if (st == PM_OK)
+		st = pm_elf_check(o->path, &elf, err);
+	if (st == PM_OK)
+		make(o, e, &elf, samples, to);
+	pm_elf_info_release(&elf);
+	pm_elf_close(e);
+	return st;
+}
