@@ -101,13 +101,14 @@ static bool draw(const struct draw_from *d, uint64_t key, uint64_t *chance, uint
 {
 	const size_t lo = first_at(d, key);
 	const size_t hi = key == UINT64_MAX ? d->n : first_at(d, key + 1);
+	const uint64_t all = d->sum[hi] - d->sum[lo];
+	uint64_t at;
 
-	if (lo == hi || d->sum[hi] == d->sum[lo])
+	if (!all)
 		return false;
-	*index = d->item[element_at(d, lo, hi,
-				    d->sum[lo] + part_of(pm_random(chance) << 32 | pm_random(chance),
-							 d->sum[hi] - d->sum[lo]))]
-			 .index;
+	at = pm_random(chance) << 32;
+	at |= pm_random(chance);
+	*index = d->item[element_at(d, lo, hi, d->sum[lo] + part_of(at, all))].index;
 	return true;
 }
 
@@ -118,7 +119,7 @@ static bool draw(const struct draw_from *d, uint64_t key, uint64_t *chance, uint
  * come to. */
 #define GOLDEN 0x9e3779b97f4a7c15u
 
-struct sampler {
+struct branch_sampler {
 	const struct pm_branch_object *o;
 	struct pm_branch *branch;	/* the object's, and what it does not have */
 	size_t nbranch;
@@ -153,7 +154,7 @@ static uint64_t taken_at(const struct pm_branch_object *o, size_t *k, uint64_t f
 
 /* Where edges are counted, nobody knows which return it was that came back to a place (there it is
  * a branch from outside), but how often each return ran: it went outside then. */
-static void add_returns(struct sampler *s, struct pm_elf *elf)
+static void add_returns(struct branch_sampler *s, struct pm_elf *elf)
 {
 	struct x86_decoder *dec = x86_decoder_new(pm_elf_machine_of(elf) == EM_386 ?
 						  X86_MODE_32 : X86_MODE_64);
@@ -176,7 +177,7 @@ static void add_returns(struct sampler *s, struct pm_elf *elf)
 
 /* A thread's beginning, a signal's handler and what is gone on with behind it: nobody branched
  * there. The kernel came from outside. */
-static void add_arrivals(struct sampler *s)
+static void add_arrivals(struct branch_sampler *s)
 {
 	const struct pm_branch_object *o = s->o;
 	struct pm_map came = { 0 };
@@ -197,12 +198,13 @@ static void add_arrivals(struct sampler *s)
 	pm_map_release(&came);
 }
 
-static void sampler_begin(struct sampler *s, const struct pm_branch_object *o, struct pm_elf *elf)
+static void sampler_begin(struct branch_sampler *s, const struct pm_branch_object *o,
+			  struct pm_elf *elf)
 {
 	const size_t most = o->nbranch + 2 * o->nrange + 1;
 	struct drawn *v = pm_alloc((o->nrange + 1) * sizeof *v);
 
-	*s = (struct sampler){ .o = o, .chance = GOLDEN, .nbranch = o->nbranch,
+	*s = (struct branch_sampler){ .o = o, .chance = GOLDEN, .nbranch = o->nbranch,
 			       .branch = pm_alloc(most * sizeof *s->branch),
 			       .drawn = pm_alloc(most * sizeof *s->drawn) };
 	for (size_t i = 0; i < o->nrange; i++)
@@ -220,7 +222,7 @@ static void sampler_begin(struct sampler *s, const struct pm_branch_object *o, s
 	s->to = draw_from(v, s->nbranch);
 }
 
-static void sampler_end(struct sampler *s)
+static void sampler_end(struct branch_sampler *s)
 {
 	draw_from_release(&s->to);
 	draw_from_release(&s->end);
@@ -230,7 +232,8 @@ static void sampler_end(struct sampler *s)
 
 /* Of @times draws of a branch that was missed @b->missed of @b->count times the last one is missed
  * if the share of all so far grows by a whole one with it. */
-static uint64_t branch_flags(const struct sampler *s, const struct pm_branch *b, uint32_t times)
+static uint64_t branch_flags(const struct branch_sampler *s, const struct pm_branch *b,
+			     uint32_t times)
 {
 	const unsigned __int128 missed = b->missed;
 	const bool is = missed * times / b->count != missed * (times - 1) / b->count;
@@ -238,13 +241,13 @@ static uint64_t branch_flags(const struct sampler *s, const struct pm_branch *b,
 	return !s->predicted ? 0 : is ? 1 : 2;	/* mispred, predicted */
 }
 
-static uint64_t in_memory(const struct sampler *s, uint64_t addr)
+static uint64_t in_memory(const struct branch_sampler *s, uint64_t addr)
 {
 	return addr ? addr + s->load : s->outside;
 }
 
 /* The branches of one sample, newest first, of which the newest is @newest; their number. */
-static size_t fill_stack(struct sampler *s, uint32_t newest,
+static size_t fill_stack(struct branch_sampler *s, uint32_t newest,
 			 struct perf_branch_entry entry[static STACK])
 {
 	uint32_t k = newest, range;
@@ -279,13 +282,15 @@ struct perf_head {
 	struct perf_section attrs, data, event_types;
 	uint64_t features[4];
 };
-struct perf_attr {			/* the attribute as Linux 4.4 has it, which all readers know */
+struct perf_attr {			/* the attribute is that of Linux 4.4: all readers know it */
 	union { struct perf_event_attr attr; char bytes[PERF_ATTR_SIZE_VER5]; } a;
 	struct perf_section ids;
 };
 _Static_assert(sizeof(struct perf_head) == 104, "perf's head");
 
-enum { FEATURE_BUILD_ID = 2, FEATURE_ARCH = 6, FEATURE_EVENT_DESC = 12, FEATURE_BRANCH_STACK = 15 };
+enum {
+	FEATURE_BUILD_ID = 2, FEATURE_ARCH = 6, FEATURE_EVENT_DESC = 12, FEATURE_BRANCH_STACK = 15,
+};
 
 #define BUILD_ID_BYTES	20
 #define NAME_ALIGN	64u
@@ -360,7 +365,7 @@ static void add_mapping(struct pm_buf *to, const char *path, uint64_t addr, uint
 }
 
 static void add_mappings(struct pm_buf *to, const char *path, const struct pm_elf_info *elf,
-			 const struct sampler *s)
+			 const struct branch_sampler *s)
 {
 	for (size_t i = 0; i < elf->nseg; i++) {
 		const struct pm_elf_segment *g = &elf->seg[i];
@@ -388,9 +393,9 @@ static void add_sample(struct pm_buf *to, const struct perf_branch_entry *entry,
 	end_record(to, at);
 }
 
-/* @samples of them, or one for each two branches; what one of them stands for. Readers take a period
- * of 1 for something else: Intel's branch trace store. */
-static uint64_t add_samples(struct sampler *s, uint64_t samples, struct pm_buf *to)
+/* @samples of them, or one for each two branches; what one of them stands for. Readers take a
+ * period of 1 for something else: Intel's branch trace store. */
+static uint64_t add_samples(struct branch_sampler *s, uint64_t samples, struct pm_buf *to)
 {
 	const uint64_t all = s->to.sum[s->to.n], half = (all + 1) / 2;
 	const uint64_t n = samples < half ? samples : half, period = n ? (all + n / 2) / n : 0;
@@ -487,14 +492,14 @@ static uint64_t add_features(struct pm_buf *to, const struct pm_branch_object *o
 	return set;
 }
 
-static void make(const struct pm_branch_object *o, struct pm_elf *file, const struct pm_elf_info *elf,
-		 uint64_t samples, struct pm_buf *to)
+static void make(const struct pm_branch_object *o, struct pm_elf *file,
+		 const struct pm_elf_info *elf, uint64_t samples, struct pm_buf *to)
 {
 	struct perf_head head = { .magic = { 'P', 'E', 'R', 'F', 'I', 'L', 'E', '2' },
 				  .size = sizeof head, .attr_size = sizeof(struct perf_attr),
 				  .attrs = { sizeof head, sizeof(struct perf_attr) } };
 	struct perf_attr e = { 0 };
-	struct sampler s;
+	struct branch_sampler s;
 
 	sampler_begin(&s, o, file);
 	s.load = elf->type == ET_EXEC ? 0 : elf->is64 ? LOAD_AT_64 : LOAD_AT_32;

@@ -8,14 +8,15 @@
  * From exact counts the samples are drawn as one who stops the program at random branches would
  * have seen them. The newest branch is drawn from all branches by their counts; in front of it a
  * range that ends where it was, of all these by their counts; in front of that a branch that went
- * to where the range begins, and so on. So each branch, and each range between two branches, stands
- * in the file in proportion to its count, but for what is left of a rounding; which of several
- * branches into a place goes with which out of it is not counted, and drawn independently. A stack
- * is shorter than 32 where nothing is known to go before. The numbers come from a fixed sequence: the same counts give the same file.
+ * to where the range begins, and so on. So each branch, and each range between two branches, is
+ * expected in the file in proportion to its count. Which of several branches into a place goes with
+ * which out of it is not counted, and drawn independently. A stack is shorter than 32 where nothing
+ * is known to go before. The numbers come from a fixed sequence: the same counts give the same
+ * file.
  *
- * A file is about one object. Any place outside of it is one address, in a mapping of its own
- * that is called [outside]; the kernel, which begins threads and handlers, is outside, too. Mispredicted branches are marked
- * if somebody predicted (pm_sim_branches).
+ * A file is about one object. Any place outside of it is one address, in a mapping of its own that
+ * is called [outside]; the kernel, which begins threads and handlers, is outside, too. Mispredicted
+ * branches are marked if somebody predicted (pm_sim_branches).
  *
  * Source     tools/perf/Documentation/perf.data-file-format.txt and include/uapi/linux/perf_event.h
  *            of Linux. */

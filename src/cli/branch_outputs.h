@@ -8,7 +8,8 @@
 #include "cli/opt.h"
 #include "trace/pipeline.h"
 
-enum { BRANCH_PERF = PM_BRANCH_FORMATS, BRANCH_OUTPUTS };	/* enum pm_branch_format, and perf's */
+/* enum pm_branch_format, and perf's own file */
+enum { BRANCH_PERF = PM_BRANCH_FORMATS, BRANCH_OUTPUTS };
 
 struct branch_outputs {
 	const char *to[BRANCH_OUTPUTS];	/* FILE; NULL: not wanted */
