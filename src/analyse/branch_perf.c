@@ -282,8 +282,8 @@ struct perf_head {
 	struct perf_section attrs, data, event_types;
 	uint64_t features[4];
 };
-struct perf_attr {			/* the attribute is that of Linux 4.4: all readers know it */
-	union { struct perf_event_attr attr; char bytes[PERF_ATTR_SIZE_VER5]; } a;
+struct perf_attr {
+	char attr[PERF_ATTR_SIZE_VER5];	/* as Linux 4.4 has it: all readers know that */
 	struct perf_section ids;
 };
 _Static_assert(sizeof(struct perf_head) == 104, "perf's head");
@@ -413,9 +413,7 @@ static uint64_t add_samples(struct branch_sampler *s, uint64_t samples, struct p
 
 static struct perf_attr event(uint64_t period)
 {
-	struct perf_attr e = { 0 };
-
-	e.a.attr = (struct perf_event_attr){
+	const struct perf_event_attr attr = {
 		.type = PERF_TYPE_HARDWARE, .size = PERF_ATTR_SIZE_VER5,
 		.config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS, .sample_period = period,
 		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
@@ -424,6 +422,9 @@ static struct perf_attr event(uint64_t period)
 		.comm_exec = 1, .sample_id_all = 1,
 		.branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_ANY,
 	};
+	struct perf_attr e = { .ids = { 0, 0 } };
+
+	memcpy(e.attr, &attr, sizeof e.attr);
 	return e;
 }
 
@@ -463,8 +464,8 @@ static void add_feature(struct pm_buf *to, unsigned feature, const struct pm_bra
 		add_string(to, elf->is64 ? "x86_64" : "i686");
 		break;
 	case FEATURE_EVENT_DESC:
-		pm_buf_add(to, (uint32_t[]){ 1, sizeof e->a }, 8);
-		pm_buf_add(to, &e->a, sizeof e->a);
+		pm_buf_add(to, (uint32_t[]){ 1, sizeof e->attr }, 8);
+		pm_buf_add(to, e->attr, sizeof e->attr);
 		pm_buf_add(to, (uint32_t[]){ 0 }, 4);
 		add_string(to, EVENT_NAME);
 		break;
@@ -498,7 +499,7 @@ static void make(const struct pm_branch_object *o, struct pm_elf *file,
 	struct perf_head head = { .magic = { 'P', 'E', 'R', 'F', 'I', 'L', 'E', '2' },
 				  .size = sizeof head, .attr_size = sizeof(struct perf_attr),
 				  .attrs = { sizeof head, sizeof(struct perf_attr) } };
-	struct perf_attr e = { 0 };
+	struct perf_attr e = { .ids = { 0, 0 } };
 	struct branch_sampler s;
 
 	sampler_begin(&s, o, file);
