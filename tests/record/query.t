@@ -76,3 +76,18 @@ $ echo no >x; pugmark query x 'value rax at @0'
 $ pugmark query r.pugrec
 ! pugmark: missing QUESTION (see `pugmark query --help`)
 ? 2
+# String instructions that fault between two iterations: the stores before that are of the instruction that faulted, as are those behind it. One of 64 M iterations is passed at once.
+$ pugmark record -q -o reps -- "$PROGRAMS/reps"; at=0x$(nm "$PROGRAMS/reps" | awk '$3 == "seen" { print $1 }'); for range in "$at+8" 0x10000fff+2 0x10001fff+2 0x10002fff+1 0x10000100+1; do pugmark query reps "writes $range" | sed 's/^[0-9]*@[0-9]*+[0-9]* 0x[0-9a-f]* //; s/+0x[^ ]* [^ ]*//; s/0x40[0-9a-f]*/SEEN/'; done
+> y 67108864
+> main SEEN: 0x0 -> 0x3000
+> main SEEN: 0x3000 -> 0x0
+> main SEEN: 0x0 -> 0x60
+> main SEEN: 0x60 -> 0x4000000
+> main 0x10000fff: 0x0 -> 0x79
+> main 0x10001000: 0x0 -> 0x79
+> main 0x10000fff: 0x7979 -> 0x7a7a
+> main 0x10001fff: 0x0 -> 0x79
+> main 0x10002000: 0x0 -> 0x79
+> main 0x10002fff: 0x0 -> 0x79
+> main 0x10000100: 0x0 -> 0x79
+> main 0x10000100: 0x79 -> 0x7a

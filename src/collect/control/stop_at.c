@@ -171,15 +171,15 @@ static void let_runtime(struct standing *st, enum by by, enum rt_stop_then then)
 /* ---- one instruction ------------------------------------------------------------------------- */
 enum did { DID_STEP, DID_FAULT, DID_FETCH, DID_END };
 
-/* A machine step: one iteration, of a rep-prefixed instruction. */
-static enum did machine_step(struct standing *st)
+/* A machine step, or on to where it traps. */
+static enum did machine_go(struct standing *st, enum __ptrace_request how)
 {
 	const pid_t tid = tid_of(st);
 	siginfo_t info;
 	int status;
 
 	for (;;) {
-		if (ptrace(PTRACE_SINGLESTEP, tid, 0, 0) || wait_for(tid, &status) != tid ||
+		if (ptrace(how, tid, 0, 0) || wait_for(tid, &status) != tid ||
 		    !WIFSTOPPED(status))
 			return DID_END;
 		if (status >> 16 == PTRACE_EVENT_STOP)
@@ -202,6 +202,31 @@ static enum did machine_step(struct standing *st)
 		}
 		/* somebody else's signal: no replay gets it */
 	}
+}
+
+static bool set_debug_register(const struct standing *st, unsigned n, uint64_t v)
+{
+	return !ptrace(PTRACE_POKEUSER, tid_of(st), offsetof(struct user, u_debugreg[n]), v);
+}
+
+/* A machine step is one iteration of a rep-prefixed instruction, of which there may be millions.
+ * Such a one goes on to the next instruction, where the processor has a breakpoint then, if it has
+ * some (Intel SDM 3B, 18.2: DR7.L0). */
+#define FEW_ITERATIONS	16
+#define BREAK_ENABLED	1u
+
+static enum did machine_rep(struct standing *st, uint64_t next)
+{
+	enum did did;
+
+	if (st->regs.rcx <= FEW_ITERATIONS || !set_debug_register(st, 0, next) ||
+	    !set_debug_register(st, 7, BREAK_ENABLED))
+		return machine_go(st, PTRACE_SINGLESTEP);
+	did = machine_go(st, PTRACE_CONT);
+	if (did == DID_END || !set_debug_register(st, 7, 0))
+		return DID_END;
+	/* it may be complete, and the next one cannot be fetched */
+	return st->regs.rip == next ? DID_STEP : did;
 }
 
 /* The range of the instruction can be executed now. False: it could already, or is none. */
@@ -256,7 +281,8 @@ static enum did execute(struct standing *st, const struct x86_insn *x, const uin
 		return DID_END;
 	st->in_program = true;
 	do {
-		did = machine_step(st);
+		did = x->prop & X86_REP ? machine_rep(st, pc + x->len) :
+					  machine_go(st, PTRACE_SINGLESTEP);
 		if (did == DID_FETCH)
 			did = open_range(st, pc) || open_range(st, pc + x->len - 1) ? DID_STEP :
 				DID_FAULT;

@@ -40,11 +40,11 @@ struct open_block {			/* of a stream: its last block */
 	const struct pm_code *code;	/* NULL: it does not end in a transfer */
 	uint32_t block, tid;
 	uint32_t insn;			/* index into pm_code.insn of its first instruction, */
-	uint32_t n;			/* ... so many were executed, */
+	uint32_t n, all;		/* ... so many were executed, of all; all 0: there is none */
 	uint32_t entry;			/* ... of which those up to here have been looked for */
 };
 
-struct chain_course {			/* what a chain does to its thread's position */
+struct chain_effect {			/* what a chain does to its thread's position */
 	uint64_t pc;
 	uint64_t below;			/* pm_position_below() of its end; 0: it is no transfer */
 	uint32_t clocks;		/* safepoints in it */
@@ -69,7 +69,7 @@ struct spot_finder {
 	size_t nblocks, cap_blocks;
 	struct open_block *open;	/* by pm_stream.index */
 	size_t nopen;
-	struct chain_course *chain;	/* by number; a replay has one table of them */
+	struct chain_effect *chain;	/* by number; a replay has one table of them */
 	size_t nchain, chain_nentry;	/* ... that was made when there were so many entries */
 	unsigned widest;		/* reference in it */
 };
@@ -392,6 +392,7 @@ static enum pm_status pass_block(struct spot_finder *f, const struct pm_batch *b
 	o->tid = b->stream->tid;
 	o->insn = blk->insn;
 	o->n = (uint32_t)ev->value;
+	o->all = blk->n;
 	o->entry = has_entries(f, b->code, blk, e) ? 0 : o->n;
 	if (!ev->value)
 		return PM_OK;
@@ -413,10 +414,11 @@ static enum pm_status pass_access(struct spot_finder *f, const struct pm_batch *
 	uint64_t pc = t->pc;
 	uint32_t insn = slot;
 
-	if (o->n) {
-		if (slot >= o->n)
-			return pm_fail(err, 0, "a reference of instruction %u of %u", slot, o->n);
-		pass_entries(f, b, o, t, slot + 1);
+	if (o->all) {
+		/* one that faulted has made some of its references, perhaps, but was not executed */
+		if (slot > o->n || slot >= o->all)
+			return pm_fail(err, 0, "a reference of instruction %u of %u", slot, o->all);
+		pass_entries(f, b, o, t, slot < o->n ? slot + 1 : o->n);
 		insn = o->insn + slot;
 		at.insns = t->at.insns - (o->n - slot);
 		pc = b->code->insn[insn].pc;
@@ -438,7 +440,7 @@ static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct o
 	if (ev->kind == PM_EV_INSN || ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT ||
 	    ev->kind == PM_EV_SIGRETURN || ev->kind == PM_EV_LOST) {
 		o->code = NULL;
-		o->n = o->entry = 0;
+		o->n = o->all = o->entry = 0;
 	}
 	if (ev->kind == PM_EV_INSN)
 		call(f, b, &t->at, ev->addr, ev->id);
@@ -471,13 +473,13 @@ static enum pm_status pass_events(struct spot_finder *f, const struct pm_batch *
 }
 
 /* ---- chains ---------------------------------------------------------------------------------- */
-static void find_course(struct spot_finder *f, const struct pm_batch *b,
+static void find_effect(struct spot_finder *f, const struct pm_batch *b,
 			const struct pm_chains *all, uint32_t number)
 {
 	const struct pm_chain *k = all->chain + number;
-	struct chain_course *c = &f->chain[number];
+	struct chain_effect *c = &f->chain[number];
 
-	*c = (struct chain_course){ .pc = k->pc, .nref = k->nref, .state = CHAIN_PASSED };
+	*c = (struct chain_effect){ .pc = k->pc, .nref = k->nref, .state = CHAIN_PASSED };
 	for (uint32_t i = 0; i < k->npart; i++) {
 		const struct pm_block *blk = b->code->block + all->part[k->part + i].block;
 		struct spot_block *e;
@@ -498,7 +500,7 @@ static void find_course(struct spot_finder *f, const struct pm_batch *b,
 			f->widest = all->ref[k->ref + i].size;
 }
 
-static void find_courses(struct spot_finder *f, const struct pm_batch *b,
+static void find_effects(struct spot_finder *f, const struct pm_batch *b,
 			 const struct pm_packed *k)
 {
 	if (f->nchain < k->chains.n) {
@@ -513,7 +515,7 @@ static void find_courses(struct spot_finder *f, const struct pm_batch *b,
 	f->chain_nentry = f->nentry;
 	for (size_t i = 0; i < k->n; i++)
 		if (!(k->id[i] & PM_CHAIN_EVENTS) && f->chain[k->id[i]].state == CHAIN_UNKNOWN)
-			find_course(f, b, &k->chains, k->id[i]);
+			find_effect(f, b, &k->chains, k->id[i]);
 }
 
 /* HOT: once per reference. May one of them be in a range? */
@@ -554,10 +556,10 @@ static size_t skip_chains(struct spot_finder *f, const struct pm_batch *b,
 	const uint64_t *a = *addr;
 	uint64_t clock = t->at.clock, insns = t->at.insns;
 	uint64_t below = o->code ? end_of(f, o->code, o->block)->below : 0;
-	const struct chain_course *c = NULL;
+	const struct chain_effect *c = NULL;
 
 	for (; i + 1 < k->n && !((k->id[i] | k->id[i + 1]) & PM_CHAIN_EVENTS); i++) {
-		const struct chain_course *const x = &f->chain[k->id[i]];
+		const struct chain_effect *const x = &f->chain[k->id[i]];
 		const bool passes = x->pc < below;
 
 		if (x->state != CHAIN_PASSED || (near && touches(f, k, k->id[i], a)))
@@ -616,7 +618,7 @@ static enum pm_status pass_packed(struct spot_finder *f, const struct pm_batch *
 	enum pm_status st = PM_OK;
 	bool near;
 
-	find_courses(f, b, k);
+	find_effects(f, b, k);
 	near = any_near(f, k);
 	for (size_t i = 0; i < k->n && st == PM_OK; i++) {
 		const uint32_t n = k->id[i] & ~PM_CHAIN_EVENTS;
