@@ -439,7 +439,7 @@ size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by,
 
 /* ---- the sink ------------------------------------------------------------------------------- */
 
-static bool is_module(const char *name)
+bool pm_bp_is_module(const char *name)
 {
 	const size_t n = strlen(name);
 
@@ -500,7 +500,7 @@ static void destroy(void *self)
 static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct pm_conf_item *it,
 			  const char *name, struct pm_err *err)
 {
-	const bool module = is_module(name);
+	const bool module = pm_bp_is_module(name);
 	const struct pm_bp_ops *ops = module ? &pm_bp_module : pm_bp_find(name);
 	struct bpred_predictor *p = s->p + s->n;
 	unsigned max = 0;

@@ -61,7 +61,7 @@ static bool is_module(const char *word)
 	return n > 3 && !strcmp(word + n - 3, ".cc");
 }
 
-/* A module of ChampSim, for this simulator alone: others ask their caches for things that modules
+/* A module of ChampSim, for these simulators alone: others ask their caches for things that modules
  * do not know. */
 static enum pm_status module_field(struct pm_conf *c, const struct pm_conf_item *it,
 				   const char *name, bool prefetcher, struct pm_level_conf *l,
@@ -69,9 +69,9 @@ static enum pm_status module_field(struct pm_conf *c, const struct pm_conf_item 
 {
 	const struct pm_champsim_module *m = pm_champsim_find(name);
 
-	if (strcmp(c->what, "cache"))
-		return pm_conf_fail(c, it, err, "'%.100s': ChampSim modules are for `cache` and "
-				    "`bpred`", name);
+	if (strcmp(c->what, "cache") && strcmp(c->what, "core"))
+		return pm_conf_fail(c, it, err, "'%.100s': ChampSim modules are for `cache`, "
+				    "`core` and `bpred`", name);
 	if (!m)
 		return pm_conf_fail(c, it, err, "there is no ChampSim module '%.100s'; "
 				    "--champsim-module says where it is", name);

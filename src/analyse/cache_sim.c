@@ -425,12 +425,18 @@ static void *tlb_create(const char *config, struct pm_err *err)
 	return create("tlb", true, config, err);
 }
 
-static bool modules_well(const struct pm_cache *c, struct pm_err *err)
+bool pm_cache_modules_well(const struct pm_cache *c, struct pm_err *err)
 {
 	for (unsigned i = 0; i < c->conf.n; i++)
 		if (!cache_module_well(c->level + i, err))
 			return false;
 	return true;
+}
+
+void pm_cache_modules_end(struct pm_cache *c)
+{
+	for (unsigned i = 0; i < c->conf.n; i++)
+		cache_module_end(c->level + i);
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -446,7 +452,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 	if (c->segment.n > 65535)
 		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
 					 "treats all as one");
-	return modules_well(c, err) ? PM_OK : PM_ERR;
+	return pm_cache_modules_well(c, err) ? PM_OK : PM_ERR;
 }
 
 struct pm_names *pm_cache_names(void *self)
@@ -477,9 +483,8 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 				    "else",
 				    c->conf.tlb ? "tlb" : "cache", c->conf.level[0].name);
 	pm_cache_end(self);
-	for (unsigned i = 0; i < c->conf.n; i++)
-		cache_module_end(c->level + i);
-	if (!modules_well(c, err))
+	pm_cache_modules_end(c);
+	if (!pm_cache_modules_well(c, err))
 		return PM_ERR;
 	if (r)
 		pm_cache_result(self, r);

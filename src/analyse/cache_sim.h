@@ -17,7 +17,7 @@
  *   prefetch=next|stride|stream|ipstride|ampm|spp|berti|pythia, degree=N
  *                         (default 4 of ipstride, ampm, spp, berti, else 1)
  *   X.cc, prefetch=X.cc   the policy, the prefetcher is a module of ChampSim (trace/champsim.h; for
- *                         `cache` only, lines of 64 bytes, nine, no sub, no victim): rule (10)
+ *                         `cache` and `core`, lines of 64 bytes, nine, no sub, no victim): rule (10)
  *   3c                    split misses into compulsory, capacity, conflict
  *   seed=N                of `random`
  * Settings beside levels: flush=N (instructions) or flush=switch, spaces=shared, regions, byinsn.
@@ -182,6 +182,10 @@ void pm_cache_warm(struct pm_cache *c, enum pm_cache_op op, uint64_t addr);
 void pm_cache_flush(struct pm_cache *c);
 /* Ends the trace: levels with OPT are simulated now, and those with drain are drained. Once. */
 void pm_cache_end(struct pm_cache *c);
+/* Of a cache with modules: false, and @err says what went wrong in one; they are told that all is
+ * over. */
+bool pm_cache_modules_well(const struct pm_cache *c, struct pm_err *err);
+void pm_cache_modules_end(struct pm_cache *c);
 const struct pm_cache_conf *pm_cache_config(const struct pm_cache *c);
 const struct pm_level_stats *pm_cache_stats(const struct pm_cache *c, unsigned level);
 /* Bytes and operations that reached memory. */

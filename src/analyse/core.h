@@ -60,7 +60,9 @@
  *
  * Configuration: preset=big|mid|small, or that of a processor (core_presets.c), then any of the
  * names above as name=N; ports as alu=N vec=N loads=N stores=N; lat=L1,L2,L3,MEM; bpred=PREDICTOR
- * (tagescl); any cache level of cache_sim.h (l1i=...;l2=...); TLBs of the simulator `tlb`
+ * (tagescl), one of conditional branches in bpred.h or a module of ChampSim (X.cc), which is asked
+ * about all instructions; any cache level of cache_sim.h (l1i=...;l2=...), modules, too, to which
+ * instructions have the number 0; TLBs of the simulator `tlb`
  * (itlb=64,full;dtlb=64,full;stlb=2048,8way), or tlb=none; stlblat=N cycles of the second, pwc=PDE,
  * PDPTE,PML4E entries of the page-walk caches, walkers=N; fdip=N or fdip=N,M; byinsn: stalls by
  * instruction, topdown: slots, too, and by function; top=N (20) rows of these. */

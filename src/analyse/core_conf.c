@@ -150,6 +150,38 @@ static enum pm_status configure_tlbs(struct core_sink *s, const char *what, cons
 	return PM_OK;
 }
 
+/* bpred=... */
+static enum pm_status predictor(struct core_sink *s, struct pm_conf *c,
+				const struct pm_conf_item *it, struct pm_err *err)
+{
+	const char *name = it->n ? it->field[0].key : "";
+	const struct pm_conf_item module = { .name = name };
+
+	s->bp_args = (struct pm_bp_args){ .n = 0 };
+	if (pm_bp_is_module(name) && strcmp(c->what, "core"))
+		return pm_conf_fail(c, it, err, "'%.100s': ChampSim modules are for `cache`, "
+				    "`core` and `bpred`", name);
+	if (pm_bp_is_module(name) && (it->n > 1 || it->field[0].val))
+		return pm_conf_fail(c, it, err, "expected %.100s alone: the branch target buffer "
+				    "is the core's own", name);
+	if (pm_bp_is_module(name))
+		return pm_bp_module_parse(c, &module, &s->bp, &s->bp_args, err);
+	s->bp = pm_bp_find(name);
+	if (!s->bp || s->bp->mask != PM_BR_COND)
+		return pm_conf_fail(c, it, err, "expected a predictor of conditional branches, as "
+				    "in bpred=gshare,14 or bpred=tagescl");
+	for (size_t k = 1; k < it->n; k++) {
+		if (k > 2 || !s->bp->args[k - 1])
+			return pm_conf_fail(c, it, err, "'%s' is one number too many",
+					    it->field[k].key);
+		if (pm_conf_u64(c, it, it->field[k].key, s->bp->args[k - 1], s->bp->lo[k - 1],
+				s->bp->hi[k - 1], s->bp_args.v + k - 1, err))
+			return PM_ERR;
+		s->bp_args.n++;
+	}
+	return PM_OK;
+}
+
 static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_buf *caches,
 			    struct pm_buf *tlbs, struct pm_err *err)
 {
@@ -195,23 +227,8 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			continue;
 		}
 		if (!strcmp(it->name, "bpred")) {
-			s->bp = it->n ? pm_bp_find(it->field[0].key) : NULL;
-			s->bp_args = (struct pm_bp_args){ .n = 0 };
-			if (!s->bp || s->bp->mask != PM_BR_COND)
-				return pm_conf_fail(c, it, err,
-						    "expected a predictor of conditional branches, "
-						    "as in bpred=gshare,14 or bpred=tagescl");
-			for (size_t k = 1; k < it->n; k++) {
-				if (k > 2 || !s->bp->args[k - 1])
-					return pm_conf_fail(c, it, err,
-							    "'%s' is one number too many",
-							    it->field[k].key);
-				if (pm_conf_u64(c, it, it->field[k].key, s->bp->args[k - 1],
-						s->bp->lo[k - 1], s->bp->hi[k - 1],
-						s->bp_args.v + k - 1, err))
-					return PM_ERR;
-				s->bp_args.n++;
-			}
+			if (predictor(s, c, it, err))
+				return PM_ERR;
 			continue;
 		}
 		if (!strcmp(it->name, "lat")) {

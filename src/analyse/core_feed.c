@@ -123,10 +123,40 @@ static void account(struct core_sink *s, const struct core_insn *op, const struc
 
 /* ---- operations are gathered ----------------------------------------------------------------- */
 
+/* One that wants to see all instructions sees them in order: the first of the operations that are
+ * gathered may have had its branch before, the last one may have it yet to come. */
+static void direct_among_others(struct core_sink *s, struct core_gathered *g)
+{
+	uint64_t other[CORE_GATHER];
+	size_t n = 0, k = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		bool is = !i && s->first_branched;
+
+		for (; k < g->nbr && (g->br_op[k] == i || g->br_op[k] == CORE_NO_OP); k++) {
+			s->bp->pass(s->dir, other, n);
+			n = 0;
+			s->bp->run(s->dir, g->br + k, 1, g->dir + k);
+			is |= g->br_op[k] == i;
+		}
+		if (i + s->open == g->n)
+			s->first_branched = is;
+		else if (!is && g->op[i].len)
+			other[n++] = g->op[i].pc;
+	}
+	s->bp->pass(s->dir, other, n);
+	s->bp->run(s->dir, g->br + k, g->nbr - k, g->dir + k);
+	if (!s->open)
+		s->first_branched = false;
+}
+
 /* What the predictors say of all branches that are gathered. */
 static void predict(struct core_sink *s, struct core_gathered *g)
 {
-	s->bp->run(s->dir, g->br, g->nbr, g->dir);
+	if (s->bp->pass)
+		direct_among_others(s, g);
+	else
+		s->bp->run(s->dir, g->br, g->nbr, g->dir);
 	pm_bp_btb.run(s->btb, g->br, g->nbr, g->btb);
 	pm_bp_ras.run(s->ras, g->br, g->nbr, g->ras);
 	pm_bp_ittage.run(s->ittage, g->br, g->nbr, g->ittage);
@@ -397,11 +427,15 @@ void core_take(struct core_sink *s, const struct pm_batch *b)
 	drain(s);
 }
 
+static bool modules_well(const struct core_sink *s, struct pm_err *err)
+{
+	return pm_cache_modules_well(s->cache, err) && (!s->bp->well || s->bp->well(s->dir, err));
+}
+
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
-	(void)err;
 	core_take(self, b);
-	return PM_OK;
+	return modules_well(self, err) ? PM_OK : PM_ERR;
 }
 
 static bool charge(void *self, const struct pm_batch *piece, bool over, uint64_t *sum,
@@ -446,6 +480,9 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	struct core_sink *s = self;
 
 	core_submit(s);
+	pm_cache_modules_end(s->cache);
+	if (!modules_well(s, err))
+		return PM_ERR;
 	if (r)
 		core_results(s, r);
 	return PM_OK;

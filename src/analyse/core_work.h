@@ -118,6 +118,7 @@ struct core_sink {
 	size_t cap_known;
 	struct core_gathered *gathered;
 	bool open, uops;		/* open: more may come of the last operation */
+	bool first_branched;		/* the predictor has seen the first one that is gathered */
 	bool timeless;			/* instructions take no time: core_sample.h */
 	/* NULL: @k has operations timed; else what gets them, as core_run() does */
 	void (*instead)(void *whose, const struct core_insn *op, size_t n,

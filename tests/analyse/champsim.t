@@ -33,6 +33,15 @@ $ pugmark sim -q --champsim-module $TESTS/analyse/champsim/odd/odd.cc --cache 'l
 > cache.l1d.misses 68925
 > twin 68925
 ! cpu0_L1D has ended
+# In a core: cycles and all other counters are those of pugmark's own, and a predictor is asked about each instruction once.
+$ m=$TESTS/analyse/champsim; pugmark sim -q --champsim-module $m/two_level/two_level.cc --champsim-module $m/own_lru/own_lru.cc --champsim-module $m/next_news/next_news.cc --sim 'core:bpred=two_level.cc;l1i=2k,2way,own_lru.cc,prefetch=next_news.cc;l1d=4k,4way,own_lru.cc;l2=16k,8way,own_lru.cc' --csv modules.csv $TESTS/data/real.pug >/dev/null; pugmark sim -q --sim 'core:bpred=gshare,14;l1i=2k,2way,prefetch=next;l1d=4k,4way;l2=16k,8way' --csv own.csv $TESTS/data/real.pug >/dev/null; cmp modules.csv own.csv && grep -c . own.csv
+> 87
+$ pugmark sim -q --champsim-module $TESTS/analyse/champsim/taken/taken.cc --sim 'core:bpred=taken.cc' $TESTS/data/real.pug >/dev/null
+! asked 200000 times, told of 38093 branches
+$ for s in 'core:bpred=taken.cc=last_target.cc' 'bounds:bpred=taken.cc'; do pugmark sim -q --sim "$s" $TESTS/data/real.pug; done
+! pugmark: core: bpred: expected taken.cc alone: the branch target buffer is the core's own
+! pugmark: bounds: bpred: 'taken.cc': ChampSim modules are for `cache`, `core` and `bpred`
+? 2
 # Never in a family, never split.
 $ pugmark sim -q -j 4 --champsim-module $TESTS/analyse/champsim/own_lru/own_lru.cc --cache 'l1d=4k,4way,own_lru.cc' --cache 'l1d=4k,4way,own_lru.cc;l2=16k,4way' --cache 'l1d=4k,4way' --csv csv $TESTS/data/real.pug >/dev/null; awk -F, '/l1d.misses/ { print $2 }' csv | uniq -c | awk '{ print $1 }'
 > 3
@@ -55,8 +64,8 @@ $ T=$TESTS/analyse/champsim; for c in 'taken cache l1d=1k,2way,taken.cc' 'own_lr
 ? 2
 $ for c in 'cache l1d=1k,2way,none.cc' 'tlb dtlb=64,4way,own_lru.cc' 'bpred own_lru.cc' 'bpred taken.cc=a,b' 'sim core:bpred=taken.cc'; do set -- $c; pugmark sim -q --$1 $2 $TESTS/data/real.pug; done
 ! pugmark: cache: l1d: there is no ChampSim module 'none.cc'; --champsim-module says where it is
-! pugmark: tlb: dtlb: 'own_lru.cc': ChampSim modules are for `cache` and `bpred`
+! pugmark: tlb: dtlb: 'own_lru.cc': ChampSim modules are for `cache`, `core` and `bpred`
 ! pugmark: bpred: there is no ChampSim module 'own_lru.cc'; --champsim-module says where it is
 ! pugmark: bpred: taken.cc: expected taken.cc, or taken.cc=Y.cc with a branch target buffer
-! pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
+! pugmark: core: there is no ChampSim module 'taken.cc'; --champsim-module says where it is
 ? 2
