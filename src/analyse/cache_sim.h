@@ -16,8 +16,8 @@
  *   drain                 at the end of the trace what is dirty is written back
  *   prefetch=next|stride|stream|ipstride|ampm|spp|berti|pythia, degree=N
  *                         (default 4 of ipstride, ampm, spp, berti, else 1)
- *   X.cc, prefetch=X.cc   the policy, the prefetcher is a module of ChampSim (trace/champsim.h; for
- *                         `cache` and `core`, lines of 64 bytes, nine, no sub, no victim): rule (10)
+ *   X.cc, prefetch=X.cc   the policy, the prefetcher is a module of ChampSim (trace/champsim.h; of
+ *                         `cache` and `core`, lines of 64 bytes, nine, no sub or victim): rule (10)
  *   3c                    split misses into compulsory, capacity, conflict
  *   seed=N                of `random`
  * Settings beside levels: flush=N (instructions) or flush=switch, spaces=shared, regions, byinsn.

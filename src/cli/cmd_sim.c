@@ -145,7 +145,7 @@ int cmd_sim(int argc, char **argv)
 		OPT_LIST('s', "sim", &by[5].list, "NAME:CONFIG",
 			"any simulator or sink by its name"),
 		OPT_LIST(0, "champsim-module", &modules, "FILE",
-			"compile X.cc, a module of ChampSim: a word of --bpred, --cache, core then"),
+			"compile X.cc, a module of ChampSim: a word of --bpred, --cache, core"),
 		OPT_FLAG(0, "usual", &usual,
 			"mix, hot code, caches, predictors, curves, heat, phases, calls"),
 		OPT_LIST(0, "object", &o.object, "PATH@ADDRESS",

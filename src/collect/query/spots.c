@@ -40,7 +40,7 @@ struct open_block {			/* of a stream: its last block */
 	const struct pm_code *code;	/* NULL: it does not end in a transfer */
 	uint32_t block, tid;
 	uint32_t insn;			/* index into pm_code.insn of its first instruction, */
-	uint32_t n, all;		/* ... so many were executed, of all; all 0: there is none */
+	uint32_t n, all;		/* ... n were executed, of all; all is 0: there is none */
 	uint32_t entry;			/* ... of which those up to here have been looked for */
 };
 
@@ -415,7 +415,7 @@ static enum pm_status pass_access(struct spot_finder *f, const struct pm_batch *
 	uint32_t insn = slot;
 
 	if (o->all) {
-		/* one that faulted has made some of its references, perhaps, but was not executed */
+		/* one that faulted may have made references, but was not executed */
 		if (slot > o->n || slot >= o->all)
 			return pm_fail(err, 0, "a reference of instruction %u of %u", slot, o->all);
 		pass_entries(f, b, o, t, slot < o->n ? slot + 1 : o->n);
