@@ -86,26 +86,34 @@ static void put_strings(struct pm_buf *to, const struct proto_strings *s)
 	}
 }
 
+static bool same_object(const struct pm_tree_function *a, const struct pm_tree_function *b)
+{
+	return !strcmp(a->object, b->object) &&
+	       !strcmp(a->build_id ? a->build_id : "", b->build_id ? b->build_id : "");
+}
+
+/* Of each function the number of its object, 0: none; the objects are written. */
 static uint64_t *number_objects(const struct pm_tree *t, struct proto_strings *s,
 				struct pm_buf *to)
 {
 	uint64_t *of = pm_alloc(t->nfunction * sizeof *of), n = 0;
+	const struct pm_tree_function **first = NULL;	/* of each object */
 	struct pm_buf m = { 0 };
+	size_t cap = 0;
 
 	for (size_t i = 1; i < t->nfunction; i++) {
-		const struct pm_tree_function *f = t->function + i, *k = t->function + 1;
+		const struct pm_tree_function *f = t->function + i;
+		uint64_t k = 0;
 
 		if (!f->object)
 			continue;
-		while (k < f && (!k->object || strcmp(k->object, f->object) ||
-				 strcmp(k->build_id ? k->build_id : "",
-					f->build_id ? f->build_id : "")))
+		while (k < n && !same_object(first[k], f))
 			k++;
-		if (k < f) {
-			of[i] = of[k - t->function];
+		of[i] = k + 1;
+		if (k < n)
 			continue;
-		}
-		of[i] = ++n;
+		pm_grow(first, n, cap);
+		first[n++] = f;
 		put_number(&m, 1, n);
 		put_number(&m, 3, UINT64_MAX >> 1);
 		put_number(&m, 5, string_of(s, f->object));
@@ -114,6 +122,7 @@ static uint64_t *number_objects(const struct pm_tree *t, struct proto_strings *s
 		put_message(to, 3, &m);
 	}
 	pm_buf_release(&m);
+	free(first);
 	return of;
 }
 
