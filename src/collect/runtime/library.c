@@ -29,6 +29,15 @@ u32 rt_write_decimal(char *to, u32 v)
 	return n + 1;
 }
 
+u32 rt_write_text(char *to, const char *text)
+{
+	u32 n = 0;
+
+	while ((to[n] = text[n]))
+		n++;
+	return n;
+}
+
 void rt_fail(const char *what)
 {
 	word n = 0;

@@ -17,16 +17,12 @@ long rt_read_start(const char *path, void *to, u32 n)
 /* Has process @pid ended, though its parent has not asked for it yet? "PID (NAME) STATE ..." */
 static int is_zombie(u32 pid)
 {
-	static const char proc[] = "/proc/", stat[] = "/stat";
 	char path[32], text[48];
-	u32 n = 0;
+	u32 n = rt_write_text(path, "/proc/");
 	long got;
 
-	for (u32 i = 0; i < sizeof proc - 1; i++)
-		path[n++] = proc[i];
 	n += rt_write_decimal(path + n, pid);
-	for (u32 i = 0; i < sizeof stat; i++)
-		path[n++] = stat[i];
+	rt_write_text(path + n, "/stat");
 	got = rt_read_start(path, text, sizeof text);
 	while (got > 0 && text[got - 1] != ')')
 		got--;

@@ -276,16 +276,15 @@ enum rt_own_file rt_which_own_file(struct rt_block *b, u64 path)
 
 void rt_refresh_own_file(struct rt_block *b, int fd)
 {
-	static const char dir[] = "/proc/self/fd/", prefix[] = "/memfd:";
+	static const char prefix[] = "/memfd:";
 	char path[32], name[sizeof prefix + sizeof own_name];
-	u32 i = 0, n = 0;
+	u32 i = 0, n;
 
 	while (i < NR_OF(own_files) && own_files[i].fd != fd + 1)
 		i++;
 	if (i == NR_OF(own_files))
 		return;
-	for (const char *q = dir; *q; q++)
-		path[n++] = *q;
+	n = rt_write_text(path, "/proc/self/fd/");
 	n += rt_write_decimal(path + n, (u32)fd);
 	path[n] = 0;
 	n = (u32)rt_sys(NR_readlink, path, name, sizeof name - 1);

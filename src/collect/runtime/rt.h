@@ -200,7 +200,9 @@ long rt_app_sys(long nr, word a, word b, word c, word d, word e, word f);
 /* ---- library.c ------------------------------------------------------------------------------- */
 void *rt_memcpy(void *to, const void *from, word n);
 void *memset(void *to, int c, size_t n);
-u32 rt_write_decimal(char *to, u32 v);		/* returns how many digits */
+/* At @to; how many characters: */
+u32 rt_write_decimal(char *to, u32 v);
+u32 rt_write_text(char *to, const char *text);	/* and its 0, which is not counted */
 __attribute__((noreturn)) void rt_fail(const char *what);
 
 /* ---- exec_ranges.c --------------------------------------------------------------------------- */

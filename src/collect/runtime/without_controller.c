@@ -52,18 +52,15 @@ static u64 last_number(const char *text, long n)
  * for: "NUMBER ARGUMENTS SP PC", -1 outside of a call. What cannot be asked counts as that. */
 static int is_outside(const char *name)
 {
-	static const char tasks[] = TASKS, what[] = "/syscall";
-	char path[sizeof tasks + 20 + sizeof what], text[256];
-	u32 n = 0;
+	static const char what[] = "/syscall";
+	char path[sizeof TASKS + 20 + sizeof what], text[256];
+	u32 n = rt_write_text(path, TASKS);
 	long got;
 	u64 pc;
 
-	for (const char *c = tasks; *c; c++)
-		path[n++] = *c;
 	for (u32 i = 0; i < 20 && name[i]; i++)
 		path[n++] = name[i];
-	for (u32 i = 0; i < sizeof what; i++)
-		path[n++] = what[i];
+	rt_write_text(path + n, what);
 	got = rt_read_start(path, text, sizeof text);
 	if (got <= 0)			/* it has ended */
 		return 1;

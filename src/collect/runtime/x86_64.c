@@ -118,14 +118,10 @@ int rt_place(const struct rt_cmd *c)
 
 void rt_file_of(char path[48], u32 pid, u32 fd)
 {
-	static const char proc[] = "/proc/", dir[] = "/fd/";
-	u32 n = 0;
+	u32 n = rt_write_text(path, "/proc/");
 
-	for (const char *q = proc; *q; q++)
-		path[n++] = *q;
 	n += rt_write_decimal(path + n, pid);
-	for (const char *q = dir; *q; q++)
-		path[n++] = *q;
+	n += rt_write_text(path + n, "/fd/");
 	n += rt_write_decimal(path + n, fd);
 	path[n] = 0;
 }
