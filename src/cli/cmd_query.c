@@ -269,7 +269,7 @@ int cmd_query(int argc, char **argv)
 		if (query_parse(argv[i], &q, &err) != PM_OK)
 			return traces_fail(&err);
 	for (int i = 1; i < argc; i++) {
-		const struct query_asker who = { &to, print };
+		const struct query_asker who = { &to, print, to.limit };
 
 		to.question = argv[i];
 		to.n = 0;

@@ -31,7 +31,7 @@ int main(void)
 {
 	struct sigaction a = { .sa_sigaction = open_page, .sa_flags = SA_SIGINFO };
 	static const char hay[5000] = "x";
-	char *page = mmap((void *)0x10000000, 4 * PAGE, PROT_READ | PROT_WRITE,
+	char *page = mmap((void *)0x10000000, 3 * PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	char *many = mmap(NULL, MANY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const char *from = hay + 1;

@@ -76,8 +76,8 @@ $ echo no >x; pugmark query x 'value rax at @0'
 $ pugmark query r.pugrec
 ! pugmark: missing QUESTION (see `pugmark query --help`)
 ? 2
-# String instructions that fault between two iterations: the stores before that are of the instruction that faulted, as are those behind it. One of 64 M iterations is passed at once.
-$ pugmark record -q -o reps -- "$PROGRAMS/reps"; at=0x$(nm "$PROGRAMS/reps" | awk '$3 == "seen" { print $1 }'); for range in "$at+8" 0x10000fff+2 0x10001fff+2 0x10002fff+1 0x10000100+1; do pugmark query reps "writes $range" | sed 's/^[0-9]*@[0-9]*+[0-9]* 0x[0-9a-f]* //; s/+0x[^ ]* [^ ]*//; s/0x40[0-9a-f]*/SEEN/'; done
+# String instructions that fault between two iterations: the stores before that are of the instruction that faulted, as are those behind it. One of 64 M iterations is passed at once. A range may go on behind what is mapped.
+$ pugmark record -q -o reps -- "$PROGRAMS/reps"; at=0x$(nm "$PROGRAMS/reps" | awk '$3 == "seen" { print $1 }'); for range in "$at+8" 0x10000fff+2 0x10001fff+2 0x10002fff+9 0x10000100+1; do pugmark query reps "writes $range" | sed 's/^[0-9]*@[0-9]*+[0-9]* 0x[0-9a-f]* //; s/+0x[^ ]* [^ ]*//; s/0x40[0-9a-f]*/SEEN/'; done
 > y 67108864
 > main SEEN: 0x0 -> 0x3000
 > main SEEN: 0x3000 -> 0x0
@@ -91,3 +91,6 @@ $ pugmark record -q -o reps -- "$PROGRAMS/reps"; at=0x$(nm "$PROGRAMS/reps" | aw
 > main 0x10002fff: 0x0 -> 0x79
 > main 0x10000100: 0x0 -> 0x79
 > main 0x10000100: 0x79 -> 0x7a
+# The first ones alone are those that all begin with, of one thread and of several.
+$ at=0x$(nm "$PROGRAMS/reps" | awk '$3 == "seen" { print $1 }'); . ./at; for n in 1 3 9; do for q in "reps writes $at+8" "r.pugrec writes $total+8"; do set -- $q; pugmark query $1 "$2 $3" | head -n $n > all; pugmark query -n $n $1 "$2 $3" | cmp - all; done; done; pugmark query -n 2 --json r.pugrec 'calls add' | wc -l
+> 2

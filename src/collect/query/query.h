@@ -66,6 +66,7 @@ struct query_answer {
 struct query_asker {
 	void *self;
 	bool (*answer)(void *self, const struct query_answer *a);	/* false: enough */
+	uint64_t most;			/* no more than so many are wanted; 0: all */
 };
 
 enum pm_status query_parse(const char *text, struct query *q, struct pm_err *err);

@@ -47,6 +47,7 @@ struct spots_wanted {
 	size_t npc;
 	const struct spot_range *range;	/* stores there, or loads; of system calls stores */
 	size_t nrange;
+	uint64_t most;			/* the first so many will do, or some more; 0: all */
 };
 /* spots.c: a replay's trace has them. PM_ERR: it ended early; those up to there are in @to. */
 enum pm_status spots_find(const char *recording, const struct spots_wanted *w,

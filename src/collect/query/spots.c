@@ -8,6 +8,7 @@
  * between two safepoints no instruction of a thread executes twice. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "collect/query/query_work.h"
 #include "collect/record/recording.h"
@@ -72,6 +73,10 @@ struct spot_finder {
 	struct chain_effect *chain;	/* by number; a replay has one table of them */
 	size_t nchain, chain_nentry;	/* ... that was made when there were so many entries */
 	unsigned widest;		/* reference in it */
+	uint64_t most;			/* of spots_wanted */
+	uint32_t tid;			/* the only thread so far */
+	bool several;			/* there may be another one by now */
+	bool enough;
 };
 
 /* ---- what the log says ----------------------------------------------------------------------- */
@@ -281,6 +286,11 @@ static void system_call(struct spot_finder *f, const struct pm_batch *b,
 	s->call = 1 + (uint32_t)ev->value;
 }
 
+static bool makes_thread(uint64_t call)
+{
+	return call == SYS_clone || call == SYS_clone3 || call == SYS_fork || call == SYS_vfork;
+}
+
 static struct pm_position *last_of(struct spots *s, uint32_t tid)
 {
 	for (size_t i = 0; i < s->nlast; i++)
@@ -446,6 +456,7 @@ static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct o
 		call(f, b, &t->at, ev->addr, ev->id);
 	if (ev->kind == PM_EV_SYSCALL)
 		system_call(f, b, t, ev);
+	f->several |= ev->kind == PM_EV_SYSCALL && makes_thread(ev->value);
 	exec_spots_pass(&f->to->execs, b, t, ev);
 	pm_position_pass(f->positions, t, b, ev);
 }
@@ -648,7 +659,10 @@ static enum pm_status pass_batch(struct spot_finder *f, const struct pm_batch *b
 	st = k ? pass_packed(f, b, k, o, t, err) : pass_events(f, b, o, t, b->ev, b->n, err);
 	pass_entries(f, b, o, t, o->n);
 	*last_of(f->to, t->at.tid) = t->at;
-	return st;
+	f->several |= f->tid && f->tid != b->stream->tid;
+	f->tid = b->stream->tid;
+	f->enough = f->most && !f->several && f->to->n >= f->most;
+	return st == PM_OK && f->enough ? pm_fail(err, 0, "no more is wanted") : st;
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -724,7 +738,7 @@ enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 			  const struct pm_run_opts *o, struct spots *to, struct pm_err *err)
 {
 	struct spot_finder f = { .function = w->function, .range = w->range,
-				 .nrange = w->nrange, .to = to,
+				 .nrange = w->nrange, .most = w->most, .to = to,
 				 .positions = pm_positions_new() };
 	enum pm_status st = PM_OK;
 
@@ -737,6 +751,10 @@ enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 		st = read_logs(&f, recording, err);
 	if (st == PM_OK)
 		st = replay(&f, recording, o, err);
+	if (f.enough) {
+		*err = (struct pm_err){ 0 };
+		st = PM_OK;
+	}
 	pass_rest(&f);
 	pm_positions_free(f.positions);
 	for (size_t i = 0; i < f.nblocks; i++)

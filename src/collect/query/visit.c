@@ -13,7 +13,7 @@
 
 struct bytes {				/* of the query's range, in one process */
 	uint32_t pid;
-	bool there;
+	uint64_t lo, hi;		/* those that are known; none: the same */
 	uint8_t v[QUERY_BYTES];
 };
 
@@ -191,12 +191,29 @@ static void tell_call(struct visitor *v, struct standing *st, const struct spot 
 	tell(v, &v->answer);
 }
 
-/* In front of a store: what will be its old value. */
+static bool covers(const struct bytes *l, const struct spot *x)
+{
+	return l->lo <= x->lo && x->hi <= l->hi;
+}
+
+static bool read_bytes(struct visitor *v, struct standing *st, struct bytes *l, uint64_t lo,
+		       uint64_t hi)
+{
+	l->lo = lo;
+	l->hi = hi;
+	if (stopped_read(st, l->v + (lo - v->q->lo), lo, (size_t)(hi - lo)))
+		return true;
+	l->hi = lo;
+	return false;
+}
+
+/* In front of a store: what will be its old value. A part of the range may not be mapped. */
 static void remember(struct visitor *v, struct standing *st, const struct spot *x)
 {
 	struct bytes *l = latest_of(v, x->pid);
 
-	l->there = stopped_read(st, l->v, v->q->lo, (size_t)(v->q->hi - v->q->lo));
+	if (!read_bytes(v, st, l, v->q->lo, v->q->hi))
+		read_bytes(v, st, l, x->lo, x->hi);
 }
 
 static void keep_strings(struct visitor *v)
@@ -218,11 +235,11 @@ static void tell_store(struct visitor *v, struct standing *st, const struct spot
 {
 	const size_t n = (size_t)(v->q->hi - v->q->lo);
 	struct bytes *l = latest_of(v, x->pid);
-	const bool was = l->there;
+	const bool was = covers(l, x);
 
 	memcpy(v->old, l->v, n);
 	remember(v, st, x);
-	if (!l->there)
+	if (!covers(l, x))
 		return;				/* it is not mapped any more */
 	memcpy(v->now, l->v, n);
 	begin_answer(v, st, x);
@@ -343,14 +360,14 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 	return st;
 }
 
-static enum pm_status find(const char *recording, const struct query *q,
+static enum pm_status find(const char *recording, const struct query *q, uint64_t most,
 			   const struct pm_run_opts *o, struct spots *s, struct pm_err *err)
 {
 	const struct spot_range range = { q->lo, q->hi, SPOT_STORES };
 	const bool calls = q->kind == QUERY_CALLS;
 	const struct spots_wanted w = { .function = calls ? q->name : "", .pc = &q->pc,
 					.npc = calls && !*q->name, .range = &range,
-					.nrange = !calls };
+					.nrange = !calls, .most = most };
 
 	return spots_find(recording, &w, o, s, err);
 }
@@ -358,6 +375,7 @@ static enum pm_status find(const char *recording, const struct query *q,
 enum pm_status query_ask(const char *recording, const struct query *q, const struct pm_run_opts *o,
 			 const struct query_asker *who, struct pm_err *err)
 {
+	const uint64_t most = q->kind == QUERY_LAST_WRITE ? 0 : who->most;
 	struct query own = *q;
 	struct spots s = { 0 };
 	struct pm_err early = { 0 };
@@ -371,7 +389,7 @@ enum pm_status query_ask(const char *recording, const struct query *q, const str
 		rec_close(r);
 	}
 	if (q->kind != QUERY_VALUE && q->kind != QUERY_MEMORY)
-		st = find(recording, &own, o, &s, &early);
+		st = find(recording, &own, most, o, &s, &early);
 	if (st == PM_OK && q->kind == QUERY_CALLS && !s.found)
 		st = pm_fail_request(&early, "no code that was executed has a function '%s'",
 				     q->name);
