@@ -21,4 +21,8 @@
  * process's, and its shadow takes terabytes of addresses. What is freed is kept for a while. */
 #define PM_SANITIZED (PM_ADDRESS_SANITIZER || PM_THREAD_SANITIZER)
 
+/* A function that stands for another process: the thread sanitizer does not see its accesses, as it
+ * would not see those. Whoever shares memory with a hostile program has races with it. */
+#define PM_ANOTHER_PROCESS __attribute__((no_sanitize("thread"), noinline))
+
 #endif
