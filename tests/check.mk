@@ -29,7 +29,7 @@ $(STRESS): tests/stress/stress.c
 
 $(B)/tests/unit/%: tests/unit/%.c $(TESTLIBS) | $(GEN)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(TESTLIBS) $(LDLIBS) -lcmocka
+	$(call say,CC,$<)$(CC) $(CFLAGS) $(ROOM) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(TESTLIBS) $(LDLIBS) -lcmocka
 
 $(B)/tests/fuzz/driver.o: CFLAGS += -Itests
 
@@ -40,7 +40,7 @@ $(B)/tests/fuzz/driver.a: $(B)/tests/fuzz/driver.o
 
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(TESTLIBS) $(B)/tests/fuzz/driver.a | $(GEN)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(CFLAGS) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/driver.a \
+	$(call say,CC,$<)$(CC) $(CFLAGS) $(ROOM) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/driver.a \
 		$(TESTLIBS) $(LDLIBS)
 
 # Oracles are independent of what they check: they link nothing of pugmark's.

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sanitizer.h"
 
-#ifdef __SANITIZE_ADDRESS__
+#if PM_ADDRESS_SANITIZER
 /* Traces come through buffers of megabytes. With the sanitizer's own settings each gets new pages
  * for itself and its shadow: tests took five times as long. */
 const char *__asan_default_options(void);

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/sanitizer.h"
+
 /* pthread_create(), but the thread takes no signals: they are for the one that knows what to do
  * about them. False: there is no such thread. */
 bool pm_thread_start(pthread_t *t, void *(*run)(void *), void *arg);
@@ -23,11 +25,11 @@ static inline void pm_relax(void)
 }
 /* Two of our threads that hand @memory to each other through another process: that orders them, but
  * the thread sanitizer does not see it, and is told. */
-#ifdef __SANITIZE_THREAD__
+#if PM_THREAD_SANITIZER
 void __tsan_acquire(void *);
 void __tsan_release(void *);
-#define pm_acquired_from_process(memory) __tsan_acquire(memory)
-#define pm_released_to_process(memory) __tsan_release(memory)
+#define pm_acquired_from_process(memory) __tsan_acquire((void *)(memory))
+#define pm_released_to_process(memory) __tsan_release((void *)(memory))
 #else
 #define pm_acquired_from_process(memory) ((void)(memory))
 #define pm_released_to_process(memory) ((void)(memory))

@@ -21,13 +21,8 @@
 #include <unistd.h>
 
 #include "base/elapsed.h"
+#include "base/sanitizer.h"
 #include "sweep/sweep_launch.h"
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
 
 #define KILLS	20			/* of one gang, before somebody should look */
 #define CHANGES	5			/* of a trace while gangs read it */
@@ -228,7 +223,7 @@ static void be_worker(struct local *x, struct worker *w, const char *path, pid_t
 	dup2(w->output, STDERR_FILENO);
 	setrlimit(RLIMIT_CORE, &none);
 	/* where a sanitizer's own memory would count nothing is limited */
-	if (w->it.mem && !SANITIZED)
+	if (w->it.mem && !PM_SANITIZED)
 		setrlimit(RLIMIT_DATA, &limit);
 	pm_tell_no_memory(out_of_memory);
 	_exit(sweep_gang_run(l->d, l->p, l->ids, &w->it.g, &o, w->report));

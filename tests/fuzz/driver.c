@@ -18,16 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "fuzz/fuzz.h"
 
 #define INPUT_MAX	65536
 
 #define INPUTS		20000		/* where the fuzzer does not say */
-#ifdef __SANITIZE_ADDRESS__
-#define INPUTS_SHARE	8		/* one of so many: each takes 10 times as long */
-#else
-#define INPUTS_SHARE	1
-#endif
+#define INPUTS_SHARE	(PM_SANITIZED ? 8 : 1)	/* one of so many: each takes 10 times as long */
 
 struct seed { uint8_t *p; size_t n; };
 
@@ -181,9 +178,7 @@ static void feed(void)
 int main(int argc, char **argv)
 {
 	unsigned long limit = (&fuzz_inputs ? fuzz_inputs : INPUTS) / INPUTS_SHARE;
-#if !defined __SANITIZE_ADDRESS__
 	const uint64_t room = &fuzz_room ? fuzz_room : 2ull << 30;
-#endif
 	double seconds = 0;
 	time_t begun = time(NULL);
 	const char *base = strrchr(argv[0], '/');
@@ -210,9 +205,8 @@ int main(int argc, char **argv)
 			 strncmp(name, "fuzz_", 5) ? name : name + 5);
 		add_seed(path);
 	}
-#if !defined __SANITIZE_ADDRESS__
-	setrlimit(RLIMIT_AS, &(struct rlimit){ room, room });
-#endif
+	if (!PM_SANITIZED)
+		setrlimit(RLIMIT_AS, &(struct rlimit){ room, room });
 	for (const int *s = (const int[]){ SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGPROF, 0 };
 	     *s; s++)
 		signal(*s, keep_input);

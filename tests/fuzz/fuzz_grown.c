@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "analyse/tree_sink.h"
+#include "base/sanitizer.h"
 #include "base/thread.h"
 #include "collect/consume/trace_state.h"
 #include "collect/control/requests.h"
@@ -74,7 +75,7 @@ static uint8_t *at_block(unsigned i, uint64_t off)
 	return (uint8_t *)thread_block(i) + off;
 }
 
-static void *scribble(void *arg)
+PM_ANOTHER_PROCESS static void *scribble(void *arg)
 {
 	uint64_t x = (uint64_t)(uintptr_t)arg * 0x9e3779b97f4a7c15 | 1;
 

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sanitizer.h"
 #include "base/thread.h"
 #include "collect/consume/trace_state.h"
 #include "fuzz.h"
@@ -183,7 +184,7 @@ static uint8_t *buffer(unsigned i)
 }
 
 /* Another thread of the program: words of no meaning, and of some, wherever buffers are. */
-static void *scribble(void *arg)
+PM_ANOTHER_PROCESS static void *scribble(void *arg)
 {
 	uint64_t x = (uint64_t)(uintptr_t)arg * 0x9e3779b97f4a7c15 | 1;
 
@@ -269,7 +270,8 @@ static void wait_for(const struct rt_block *b, uint32_t chunk)
 		usleep(20);
 }
 
-static void control(struct script *s, struct tracer *t, unsigned i, struct writer *w)
+PM_ANOTHER_PROCESS static void control(struct script *s, struct tracer *t, unsigned i,
+				       struct writer *w)
 {
 	struct rt_block *b = thread_block(i);
 	const uint64_t base = RT_DATA_VAULT + (i + 1) * RT_BLOCK_SIZE;

@@ -54,9 +54,6 @@ $ for n in 20 1000 "600 100" "2000 100"; do sh again ./stack $n; done; sh again 
 > 3 over
 > 0 20
 > 0
-# A stack without limit is mapped in part only.
-$ (ulimit -s unlimited 2>/dev/null; sh again ./stack 600)
-> 0 600
 # Killed from outside, alone and as a child of a shell.
 $ pugmark record -q -o k.pugrec -- sh -c '(i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done; echo $i); echo end'
 > 1000000

@@ -11,13 +11,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/sanitizer.h"
 #include "formats_util.h"
-
-#ifdef __SANITIZE_ADDRESS__
-#define SANITIZED 1			/* its shadow takes terabytes */
-#else
-#define SANITIZED 0
-#endif
 
 struct sample {
 	char file[64], format[32], path[360];
@@ -170,8 +165,8 @@ static unsigned reads_or_fails(const struct sample *s, const void *p, size_t n, 
  * at each byte and each byte takes some values, of the first bytes all. DAMAGE=all tries all of
  * them for all samples but the longest, which repeats itself; minutes. With a sanitizer each takes
  * 10 times as long: there are fewer, and each byte takes an eighth of the values, in turn. */
-#define WHOLE	(SANITIZED ? 60 : 600)
-#define LONGEST	(SANITIZED ? 1500u : 6000u)
+#define WHOLE	(PM_SANITIZED ? 60 : 600)
+#define LONGEST	(PM_SANITIZED ? 1500u : 6000u)
 
 /* The @k-th value to try for a byte that was @was; 256: no more. Each bit alone, then the list. */
 static unsigned some_value(unsigned k, unsigned was)
@@ -202,7 +197,7 @@ static void test_damage(void **state)
 	/* a length in the file is never taken at its word: what a reader may use is little */
 	getrlimit(RLIMIT_AS, &was);
 	little = was;
-	if (!SANITIZED)
+	if (!PM_SANITIZED)
 		little.rlim_cur = memory_in_use() + (32 << 20);
 	setrlimit(RLIMIT_AS, &little);
 	for (unsigned i = 0; i < nsample; i++) {
@@ -222,7 +217,7 @@ static void test_damage(void **state)
 		for (size_t at = 0; at < n; at++) {
 			bool all = at < WHOLE / 4 || n <= WHOLE || (everything && n < LONGEST);
 
-			for (unsigned k = SANITIZED ? at % 8 : 0; ; k += SANITIZED ? 8 : 1) {
+			for (unsigned k = PM_SANITIZED ? at % 8 : 0; ; k += PM_SANITIZED ? 8 : 1) {
 				unsigned v = all ? k : some_value(k, s->data.p[at]);
 
 				if (v > 255)

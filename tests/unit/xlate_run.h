@@ -25,9 +25,19 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sanitizer.h"
 #include "collect/runtime/abi.h"
 #include "collect/translate/translate.h"
 #include "isa/x86/decode.h"
+
+#if PM_THREAD_SANITIZER
+/* The handler translates, and so allocates: what it interrupts is guest code, no allocator. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "report_signal_unsafe=0";
+}
+#endif
 
 #define CACHE_SIZE	(8u << 20)
 #define BLOCK_BYTES	(RT_COUNTERS + (4u << 20))
