@@ -125,9 +125,15 @@ static void bolt_text(const struct pm_branch_file *f, struct pm_buf *to)
 /* A space in a name is written with a backslash in front of it, as is a backslash. */
 static void fdata_place(struct pm_buf *to, const char *name, uint64_t at)
 {
-	pm_buf_printf(to, "%c ", name ? '1' : '0');
-	for (const char *s = name ? name : "[unknown]"; *s; s++)
-		pm_buf_printf(to, "%s%c", *s == ' ' || *s == '\\' ? "\\" : "", *s);
+	pm_buf_add(to, name ? "1 " : "0 ", 2);
+	for (const char *s = name ? name : "[unknown]"; *s; ) {
+		const size_t n = strcspn(s + 1, " \\") + 1;
+
+		if (*s == ' ' || *s == '\\')
+			pm_buf_add(to, "\\", 1);
+		pm_buf_add(to, s, n);
+		s += n;
+	}
 	pm_buf_printf(to, " %" PRIx64 " ", at);
 }
 
