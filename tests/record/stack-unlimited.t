@@ -21,7 +21,7 @@ $ cat > stack.c <<'end'
 $ gcc -w -O1 -o stack stack.c
 $ (ulimit -s unlimited 2>/dev/null; pugmark record -q -o r.pugrec -- ./stack 600)
 > 600
-$ for most in 256 8192 65536; do (ulimit -S -s 256; ulimit -s $most; pugmark replay -q r.pugrec); done
+$ for most in 256 8192 65536; do (ulimit -S -s 256; ulimit -s $most; pugmark replay -q r.pugrec) || echo status $?; done
 > 600
 > 600
 > 600
