@@ -54,7 +54,7 @@ $ "$PROGRAMS"/attached 60 0x66b > went 2>&1 & p=$!; sleep 0.3; pugmark run -q --
 # One clear sentence each, and the process is unharmed.
 $ pugmark run -q --pid 999999999; pugmark run -q --pid x 2>&1 | head -n 1; pugmark run -q --pid 1 true 2>&1 | head -n 1; pugmark run -q --detach-after 0 true 2>&1 | head -n 1
 + sh -c 'exec pugmark run -q --pid $$' 2>&1 | sed 's/process [0-9]*/process N/'
-+ sleep 100 & p=$!; kill -STOP $p; pugmark run -q --pid $p 2>&1 | sed "s/$p/N/"; kill -CONT $p
++ sleep 100 & p=$!; kill -STOP $p; until grep -q '^State:.T' /proc/$p/status; do sleep 0.01; done; pugmark run -q --pid $p 2>&1 | sed "s/$p/N/"; kill -CONT $p
 + pugmark run -q --pid $p & t=$!; until grep -qs memfd:pugmark /proc/$p/maps; do sleep 0.02; done; pugmark run -q --pid $p 2>&1 | sed "s/$p/N/"; kill -TERM $t; wait $t; echo "first: $?"
 + (ulimit -v 1000000; exec sleep 100) & q=$!; sleep 0.1; pugmark run -q --pid $q 2>&1 | sed "s/$q/N/"; grep -c State /proc/$p/status /proc/$q/status | cut -d: -f2; kill $p $q
 > pugmark: --pid expects the number of a process, not 'x' (see `pugmark run --help`)

@@ -1,7 +1,7 @@
 # gdb goes over calls that execute other programs, forwards and back: it knows the program that runs where it stands.
 # needs: gdb python3
 # timeout: 300
-# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __tsan' || { echo 'with the thread sanitizer a replay is too slow for several checkpoints'; false; }
+# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __tsan' || { echo 'with the thread sanitizer a replay makes fewer checkpoints than these tests count'; false; }
 $ cat > one.c <<'end'
 + #include <sys/wait.h>
 + #include <unistd.h>

@@ -1,7 +1,7 @@
 # A replay goes back to checkpoints: what is there is what was there before, and what a replay from the beginning has.
 # needs: python3
 # timeout: 300
-# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __tsan' || { echo 'with the thread sanitizer a replay is too slow for several checkpoints'; false; }
+# if: ! nm -D "$(command -v pugmark)" | grep -q ' U __tsan' || { echo 'with the thread sanitizer a replay makes fewer checkpoints than these tests count'; false; }
 $ cat > look.py <<'end'
 + # A debugger: forwards to each call of a function, and back; steps forwards and back. What it sees has to be the same.
 + import os, subprocess, sys
