@@ -661,8 +661,8 @@ static enum pm_status pass_batch(struct spot_finder *f, const struct pm_batch *b
 	*last_of(f->to, t->at.tid) = t->at;
 	f->several |= f->tid && f->tid != b->stream->tid;
 	f->tid = b->stream->tid;
-	f->enough = f->most && !f->several && f->to->n >= f->most;
-	return st == PM_OK && f->enough ? pm_fail(err, 0, "no more is wanted") : st;
+	f->enough = st == PM_OK && f->most && !f->several && f->to->n >= f->most;
+	return f->enough ? pm_fail(err, 0, "no more is wanted") : st;
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
