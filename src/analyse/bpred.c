@@ -11,6 +11,7 @@
 #include "analyse/costs.h"
 #include "analyse/names.h"
 #include "base/mem.h"
+#include "trace/champsim.h"
 
 #define COND(b)  ((b)->flags & PM_BR_COND)
 #define TAKEN(b) ((b)->flags & PM_BR_TAKEN)
@@ -439,13 +440,6 @@ size_t pm_branch_concentration(const struct pm_branch_stat *v, size_t n, int by,
 
 /* ---- the sink ------------------------------------------------------------------------------- */
 
-bool pm_bp_is_module(const char *name)
-{
-	const size_t n = strlen(name);
-
-	return n > 3 && !strcmp(name + n - 3, ".cc");
-}
-
 #define PREDICTORS 16
 #define CHUNK 4096
 
@@ -500,7 +494,7 @@ static void destroy(void *self)
 static enum pm_status add(struct bpred_sink *s, struct pm_conf *c, const struct pm_conf_item *it,
 			  const char *name, struct pm_err *err)
 {
-	const bool module = pm_bp_is_module(name);
+	const bool module = pm_champsim_is_name(name);
 	const struct pm_bp_ops *ops = module ? &pm_bp_module : pm_bp_find(name);
 	struct bpred_predictor *p = s->p + s->n;
 	unsigned max = 0;

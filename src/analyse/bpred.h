@@ -81,7 +81,6 @@ extern const struct pm_bp_ops pm_bp_btb, pm_bp_ras;			/* bp_target.c */
 extern const struct pm_bp_ops pm_bp_module, pm_bp_module_btb;
 struct pm_conf;
 struct pm_conf_item;
-bool pm_bp_is_module(const char *name);		/* X.cc */
 /* "X.cc" or "X.cc=Y.cc" in the configuration @c. */
 enum pm_status pm_bp_module_parse(struct pm_conf *c, const struct pm_conf_item *it,
 				  const struct pm_bp_ops **ops, struct pm_bp_args *a,

@@ -12,6 +12,7 @@
 #include "base/xorshift.h"
 #include "elf/elf.h"
 #include "isa/x86/decode.h"
+#include "trace/text.h"
 
 #define STACK		32		/* branches in a sample, as Intel's processors keep */
 #define PROCESS		1000		/* its number in the file: that of all processes */
@@ -398,7 +399,8 @@ static void add_sample(struct pm_buf *to, const struct perf_branch_entry *entry,
 static uint64_t add_samples(struct branch_sampler *s, uint64_t samples, struct pm_buf *to)
 {
 	const uint64_t all = s->to.sum[s->to.n], half = (all + 1) / 2;
-	const uint64_t n = samples < half ? samples : half, period = n ? (all + n / 2) / n : 0;
+	const uint64_t n = samples < half ? samples : half, each = n ? (all + n / 2) / n : 0;
+	const uint64_t period = each < 2 ? 2 : each;
 	struct perf_branch_entry entry[STACK];
 	uint64_t at = GOLDEN / 2;
 
@@ -406,9 +408,9 @@ static uint64_t add_samples(struct branch_sampler *s, uint64_t samples, struct p
 		const size_t k = element_at(&s->to, 0, s->to.n, part_of(at, all));
 		const size_t have = fill_stack(s, s->to.item[k].index, entry);
 
-		add_sample(to, entry, have, i, period < 2 ? 2 : period);
+		add_sample(to, entry, have, i, period);
 	}
-	return period < 2 ? 2 : period;
+	return period;
 }
 
 static struct perf_attr event(uint64_t period)
@@ -436,18 +438,15 @@ static void add_string(struct pm_buf *to, const char *s)
 	add_padded(to, s, NAME_ALIGN);
 }
 
-static unsigned hex_digit(char c)
-{
-	return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 static void add_build_id(struct pm_buf *to, const char *path, const char *hex)
 {
 	struct { int32_t pid; uint8_t id[BUILD_ID_BYTES + 4]; } b = { .pid = -1 };
+	uint64_t byte;
 	size_t at = begin_record(to, 0, 0);
 
 	for (size_t i = 0; i < BUILD_ID_BYTES && hex[2 * i] && hex[2 * i + 1]; i++)
-		b.id[i] = (uint8_t)(hex_digit(hex[2 * i]) << 4 | hex_digit(hex[2 * i + 1]));
+		if (pm_hex(hex + 2 * i, 2, &byte))
+			b.id[i] = (uint8_t)byte;
 	pm_buf_add(to, &b, sizeof b);
 	add_padded(to, path, NAME_ALIGN);
 	end_record(to, at);

@@ -54,13 +54,6 @@ static bool level_name(struct pm_level_conf *l, const char *name, bool tlb)
 	return !name[2] || ((name[2] == 'i' || name[2] == 'd') && !name[3]);
 }
 
-static bool is_module(const char *word)
-{
-	const size_t n = strlen(word);
-
-	return n > 3 && !strcmp(word + n - 3, ".cc");
-}
-
 /* A module of ChampSim, for these simulators alone: others ask their caches for things that modules
  * do not know. */
 static enum pm_status module_field(struct pm_conf *c, const struct pm_conf_item *it,
@@ -109,7 +102,7 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 
 		if (!strcmp(f->key, "seed"))
 			return pm_conf_u64(c, it, f->val, "seed", 1, UINT64_MAX, &l->seed, err);
-		if (!tlb && !strcmp(f->key, "prefetch") && is_module(f->val))
+		if (!tlb && !strcmp(f->key, "prefetch") && pm_champsim_is_name(f->val))
 			return module_field(c, it, f->val, true, l, err);
 		if (!tlb && !strcmp(f->key, "prefetch")) {
 			w = pm_conf_word(f->val, pm_cache_prefetches);
@@ -130,7 +123,7 @@ static enum pm_status word_field(struct pm_conf *c, const struct pm_conf_item *i
 			}
 		goto unknown;
 	}
-	if (is_module(f->key))
+	if (pm_champsim_is_name(f->key))
 		return module_field(c, it, f->key, false, l, err);
 	v = strtoull(f->key, &end, 10);
 	if (end != f->key && !strcmp(end, "way")) {
@@ -200,9 +193,9 @@ static const char *about_what(const struct pm_conf_field *f)
 		return "writes";
 	if (!strcmp(f->key, "wa") || !strcmp(f->key, "nwa"))
 		return "allocation";
-	return pm_conf_word(f->key, pm_cache_policies) >= 0 || is_module(f->key) ? "policy"
-	       : pm_conf_word(f->key, pm_cache_incls) >= 0  ? "inclusion"
-							    : NULL;
+	if (pm_conf_word(f->key, pm_cache_policies) >= 0 || pm_champsim_is_name(f->key))
+		return "policy";
+	return pm_conf_word(f->key, pm_cache_incls) >= 0 ? "inclusion" : NULL;
 }
 
 static enum pm_status contradiction(struct pm_conf *c, const struct pm_conf_item *it,

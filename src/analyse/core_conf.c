@@ -4,6 +4,7 @@
 
 #include "analyse/conf.h"
 #include "analyse/core_work.h"
+#include "trace/champsim.h"
 
 enum pm_status core_number(struct pm_conf *c, const struct pm_conf_item *it, const char *text,
 			   struct pm_core_conf *to, bool *known, struct pm_err *err)
@@ -158,13 +159,13 @@ static enum pm_status predictor(struct core_sink *s, struct pm_conf *c,
 	const struct pm_conf_item module = { .name = name };
 
 	s->bp_args = (struct pm_bp_args){ .n = 0 };
-	if (pm_bp_is_module(name) && strcmp(c->what, "core"))
+	if (pm_champsim_is_name(name) && strcmp(c->what, "core"))
 		return pm_conf_fail(c, it, err, "'%.100s': ChampSim modules are for `cache`, "
 				    "`core` and `bpred`", name);
-	if (pm_bp_is_module(name) && (it->n > 1 || it->field[0].val))
+	if (pm_champsim_is_name(name) && (it->n > 1 || it->field[0].val))
 		return pm_conf_fail(c, it, err, "expected %.100s alone: the branch target buffer "
 				    "is the core's own", name);
-	if (pm_bp_is_module(name))
+	if (pm_champsim_is_name(name))
 		return pm_bp_module_parse(c, &module, &s->bp, &s->bp_args, err);
 	s->bp = pm_bp_find(name);
 	if (!s->bp || s->bp->mask != PM_BR_COND)

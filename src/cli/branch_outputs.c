@@ -89,7 +89,6 @@ static enum pm_status save_each(const struct branch_outputs *b, const struct pm_
 				int kind, struct pm_err *err)
 {
 	const char *pattern = b->to[kind];
-
 	struct pm_buf name = { 0 }, other = { 0 };
 	enum pm_status st = PM_OK;
 

@@ -327,6 +327,13 @@ static enum pm_status compile(const struct module_place *p, const char *dir, str
 static struct { const struct pm_champsim_module *m; char *name; } *loaded;
 static size_t nloaded, cap_loaded;
 
+bool pm_champsim_is_name(const char *word)
+{
+	const size_t n = strlen(word);
+
+	return n > 3 && !strcmp(word + n - 3, ".cc");
+}
+
 const struct pm_champsim_module *pm_champsim_find(const char *name)
 {
 	for (size_t i = 0; i < nloaded; i++)

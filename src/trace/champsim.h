@@ -18,6 +18,7 @@
 
 enum pm_status pm_champsim_load(const char *path, struct pm_err *err);
 
+bool pm_champsim_is_name(const char *word);	/* X.cc, loaded or not */
 /* A loaded one by its name, "X.cc"; NULL: there is none. */
 const struct pm_champsim_module *pm_champsim_find(const char *name);
 bool pm_champsim_any(void);			/* is one loaded? */
