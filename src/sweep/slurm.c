@@ -35,6 +35,7 @@ struct slurm {
 	const struct sweep_slurm *o;
 	char *dir;			/* absolute */
 	char id[64];			/* of this array's files: "slurm/ID.sh" */
+	unsigned narray;		/* this launcher's, so far */
 	struct sweep_gang *gang;	/* missing */
 	uint64_t *njob;			/* of each, missing */
 	size_t n, cap, cap_njob;
@@ -366,7 +367,9 @@ static enum pm_status one_array(struct slurm *x)
 	enum pm_status s;
 	uint64_t n;
 
-	snprintf(x->id, sizeof x->id, "%lld-%ld", (long long)time(NULL), (long)getpid());
+	/* an array may end within the second that it began in */
+	snprintf(x->id, sizeof x->id, "%lld-%ld-%u", (long long)time(NULL), (long)getpid(),
+		 ++x->narray);
 	n = make_batches(x, &batches);
 	s = save(x, "batches", &batches, &file);
 	if (!s) {
