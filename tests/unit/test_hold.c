@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_hold.c - threads of a running process are held where they may be moved, unheard */
 #include <dirent.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <pthread.h>
 #include <ucontext.h>
@@ -164,11 +166,93 @@ static void waits_go_on(void **state)
 	waitpid(pid, &status, 0);
 }
 
+/* Child and test on one processor: what the one sends, the other has not taken when it goes on. */
+static pid_t begin_spinning(void)
+{
+	cpu_set_t one, all;
+	pid_t pid;
+
+	CPU_ZERO(&one);
+	sched_getaffinity(0, sizeof all, &all);
+	for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+		if (CPU_ISSET(i, &all))
+			CPU_SET(i, &one);
+	sched_setaffinity(0, sizeof one, &one);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			__asm__ volatile("");
+	}
+	assert_true(pid > 0);
+	usleep(1000);
+	return pid;
+}
+
+static void end_spinning(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) == pid && !WIFSIGNALED(status))
+		;
+}
+
+static void a_stop_on_its_way_is_a_stop(void **state)
+{
+	cpu_set_t all;
+
+	(void)state;
+	sched_getaffinity(0, sizeof all, &all);
+	for (int i = 0; i < 50; i++) {
+		const pid_t pid = begin_spinning();
+		struct held h;
+		int status;
+
+		kill(pid, SIGSTOP);
+		assert_int_equal(hold_process(&h, pid), HOLD_STOPPED);
+		assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+		assert_true(WIFSTOPPED(status));
+		kill(pid, SIGCONT);
+		assert_int_equal(hold_process(&h, pid), HELD);
+		hold_release(&h);
+		end_spinning(pid);
+	}
+	sched_setaffinity(0, sizeof all, &all);
+}
+
+extern const uint8_t a_call[];
+__asm__(".text\na_call: syscall\n ud2\n");
+
+static void a_stop_outlives_calls(void **state)
+{
+	const pid_t pid = begin_spinning();
+	struct held h;
+	long r = 0;
+	int status;
+
+	(void)state;
+	assert_int_equal(hold_process(&h, pid), HELD);
+	kill(pid, SIGSTOP);
+	for (int i = 0; i < 3; i++) {
+		assert_true(remote_call(pid, (uintptr_t)a_call, SYS_getpid,
+					(const uint64_t[6]){ 0 }, &r));
+		assert_int_equal(r, pid);
+	}
+	hold_release(&h);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(WSTOPSIG(status), SIGSTOP);
+	end_spinning(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(held_without_faults_on_their_way),
 		cmocka_unit_test(waits_go_on),
+		cmocka_unit_test(a_stop_on_its_way_is_a_stop),
+		cmocka_unit_test(a_stop_outlives_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,14 +197,29 @@ static bool poke(pid_t pid, uint64_t at, const void *from, size_t n)
 	return true;
 }
 
+/* To the breakpoint in front of @end. Signals are blocked, but for one: that stops the process again
+ * when it goes on. */
+static bool run_to(pid_t pid, uint64_t end, struct user_regs_struct *r)
+{
+	bool stopped = false, ok = true;
+	int status;
+
+	for (r->rip = 0; ok && r->rip != end; )
+		ok = !ptrace(PTRACE_CONT, pid, 0, 0) && wait_for(pid, &status) == pid &&
+		     WIFSTOPPED(status) && !ptrace(PTRACE_GETREGS, pid, 0, r) &&
+		     (WSTOPSIG(status) == SIGTRAP || (stopped = WSTOPSIG(status) == SIGSTOP));
+	if (stopped)
+		kill(pid, SIGSTOP);
+	return ok;
+}
+
 static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user_regs_struct *regs,
 			  uint64_t path_at, long *fd)
 {
 	const uint64_t at = regs->rip & ~4095ull;
 	struct user_regs_struct r = *regs;
 	uint8_t saved[sizeof map_code];
-	bool stopped = false, ok;
-	int status;
+	bool ok;
 
 	if (!peek_read(pid, saved, at, sizeof saved) ||
 	    !poke(pid, at, map_code, sizeof map_code))
@@ -220,16 +235,9 @@ static bool map_runtime64(const struct runtime *rt, pid_t pid, const struct user
 	r.r9 = 0;
 	r.rbp = (uint64_t)rt->data_off;
 	r.r10 = MAP_PRIVATE | MAP_FIXED | MAP_POPULATE;
-	ok = !ptrace(PTRACE_SETREGS, pid, 0, &r);
-	/* signals are blocked, but for one: it stops again when it goes on */
-	for (r.rip = 0; ok && r.rip != at + MAP_CODE_END; )
-		ok = !ptrace(PTRACE_CONT, pid, 0, 0) && wait_for(pid, &status) == pid &&
-		     WIFSTOPPED(status) && !ptrace(PTRACE_GETREGS, pid, 0, &r) &&
-		     (WSTOPSIG(status) == SIGTRAP || (stopped = WSTOPSIG(status) == SIGSTOP));
+	ok = !ptrace(PTRACE_SETREGS, pid, 0, &r) && run_to(pid, at + MAP_CODE_END, &r);
 	*fd = (long)r.r8;
 	ok = ok && *fd >= 0 && r.rbx == rt->image && r.r12 == rt->image_data;
-	if (stopped)
-		kill(pid, SIGSTOP);
 	return poke(pid, at, saved, sizeof saved) && ok;
 }
 
@@ -243,15 +251,13 @@ static bool call_at_exec(pid_t pid, const struct user_regs_struct *regs, uint32_
 		0xb8, (uint8_t)nr, 0, 0, 0, 0x0f, 0x05, 0xcc
 	}; /* mov $nr, %eax; syscall; int3 */
 	struct user_regs_struct r = *regs;
-	int status;
 
 	remote_prepare(&r, at, nr, arg);	/* the code sets rax once more: see map_code */
 	if (!poke(pid, at, code, sizeof code) || ptrace(PTRACE_SETREGS, pid, 0, &r) ||
-	    ptrace(PTRACE_CONT, pid, 0, 0) || wait_for(pid, &status) != pid ||
-	    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, pid, 0, &r))
+	    !run_to(pid, at + sizeof code, &r))
 		return false;
 	*ret = (long)r.rax;
-	return WSTOPSIG(status) == SIGTRAP && r.rip == at + sizeof code;
+	return true;
 }
 
 /* A process that is to be injected into, and how it makes calls. */

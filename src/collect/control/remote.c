@@ -37,8 +37,8 @@ pid_t wait_for(pid_t pid, int *status)
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
-/* To the next stop at a system call. */
-static bool to_call(pid_t tid, struct user_regs_struct *r)
+/* To the next stop at a system call. *@stopped: a SIGSTOP has come between, which is gone now. */
+static bool to_call(pid_t tid, struct user_regs_struct *r, bool *stopped)
 {
 	int status;
 
@@ -48,6 +48,8 @@ static bool to_call(pid_t tid, struct user_regs_struct *r)
 			return false;
 		if (status >> 8 == (SIGTRAP | 0x80))
 			return !ptrace(PTRACE_GETREGS, tid, 0, r);
+		if (status >> 8 == SIGSTOP)
+			*stopped = true;
 	}
 	return false;
 }
@@ -68,15 +70,18 @@ void remote_prepare(struct user_regs_struct *r, uint64_t at, uint32_t nr, const 
 bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], long *ret)
 {
 	struct user_regs_struct was, r;
-	bool ok;
+	bool ok, stopped = false;
 
 	if (ptrace(PTRACE_GETREGS, tid, 0, &was))
 		return false;
 	r = was;
 	remote_prepare(&r, at, nr, arg);
-	ok = !ptrace(PTRACE_SETREGS, tid, 0, &r) && to_call(tid, &r) && to_call(tid, &r);
+	ok = !ptrace(PTRACE_SETREGS, tid, 0, &r) && to_call(tid, &r, &stopped) &&
+	     to_call(tid, &r, &stopped);
 	if (ok)
 		*ret = (long)r.rax;
+	if (stopped)			/* behind the call, or the next one's: as it is let go on */
+		syscall(SYS_tkill, tid, SIGSTOP);
 	was.orig_rax = ~0ull;		/* nothing is to be begun again but what the caller says */
 	return !ptrace(PTRACE_SETREGS, tid, 0, &was) && ok;
 }
@@ -134,6 +139,22 @@ static void as_without_ptrace(pid_t tid)
 	ptrace(PTRACE_SETREGS, tid, 0, &r);
 }
 
+/* Is its process being stopped? */
+static bool is_stopping(pid_t tid)
+{
+	static const uint32_t queue[2] = { 0, PTRACE_PEEKSIGINFO_SHARED };
+	siginfo_t info;
+
+	for (int i = 0; i < 2; i++) {
+		struct __ptrace_peeksiginfo_args from = { .nr = 1, .flags = queue[i] };
+
+		for (; ptrace(PTRACE_PEEKSIGINFO, tid, &from, &info) == 1; from.off++)
+			if (info.si_signo == SIGSTOP)
+				return true;
+	}
+	return false;
+}
+
 /* Is a fault of the instruction at which the thread stands on its way to it? A stop may come in
  * between. */
 static bool has_faulted(pid_t tid)
@@ -151,11 +172,12 @@ static bool has_faulted(pid_t tid)
 }
 
 /* It has been interrupted: to its stop. Signals on the way are its own; but a fault belongs to the
- * place where the thread stands, and whoever holds it may move it. So it takes that first. */
+ * place where the thread stands, and whoever holds it may move it. So it takes that first. It takes
+ * a SIGSTOP, too: a process that somebody has stopped is to be found stopped. */
 static enum hold_result to_stop(pid_t tid)
 {
 	const double end = pm_now() + HOLD_MAX;
-	bool faulted = false;
+	bool given = true;
 	int status;
 
 	for (;;) {
@@ -170,16 +192,16 @@ static enum hold_result to_stop(pid_t tid)
 			sig = WSTOPSIG(status);
 		else if (WSTOPSIG(status) != SIGTRAP)
 			return HOLD_STOPPED;
-		else if (!has_faulted(tid))
+		else if (!has_faulted(tid) && !is_stopping(tid))
 			return HELD;
 		else if (pm_now() > end)
 			return HOLD_BUSY;
 		if (ptrace(PTRACE_CONT, tid, 0, sig))
 			return HOLD_GONE;
-		/* not before the fault has been given: it would stop in front of that again */
-		if (faulted && sig && ptrace(PTRACE_INTERRUPT, tid, 0, 0))
+		/* not before the signal has been given: it would stop in front of that again */
+		if (!given && sig && ptrace(PTRACE_INTERRUPT, tid, 0, 0))
 			return HOLD_GONE;
-		faulted = !sig;
+		given = sig;
 	}
 }
 
