@@ -197,8 +197,8 @@ static bool poke(pid_t pid, uint64_t at, const void *from, size_t n)
 	return true;
 }
 
-/* To the breakpoint in front of @end. Signals are blocked, but for one: that stops the process again
- * when it goes on. */
+/* To the breakpoint in front of @end. Signals are blocked, but for one: that stops the process
+ * again when it goes on. */
 static bool run_to(pid_t pid, uint64_t end, struct user_regs_struct *r)
 {
 	bool stopped = false, ok = true;
