@@ -12,10 +12,12 @@
 #include "collect/query/ref_values.h"
 #include "collect/record/recording.h"
 #include "trace/position.h"
+#include "trace/pug_file.h"
 
 /* A position in 64 bits, in an event's value. */
 #define INSN_BITS 20
 #define MOST_INSNS ((1ull << INSN_BITS) - 1)
+#define ENOUGH "no more is wanted"	/* the error that ends the first replay */
 #define SPAN_MOST 0x100000u		/* bytes that a rep-prefixed instruction goes over */
 
 static bool is_ref(const struct pm_event *ev)
@@ -28,12 +30,15 @@ struct stamp {
 	struct pm_positions *positions;
 	struct values_part part;
 	uint64_t n;			/* instructions so far */
+	bool enough;			/* the part is complete */
 	struct pm_map emitted;		/* instructions, of each stream */
+	struct pm_output *out;
+	void *writer;
 	struct pm_event *ev;
 	size_t cap;
 };
 
-/* What is about threads, processes and mappings is always wanted. */
+/* What is about threads, processes and mappings is wanted before the part, too. */
 static bool is_wanted(const struct stamp *s, const struct pm_event *ev)
 {
 	const uint64_t at = s->n - (s->n > 0);	/* the instruction that it belongs to */
@@ -55,8 +60,7 @@ static uint64_t packed(const struct pm_batch *b, const struct pm_position_thread
 	return insns > MOST_INSNS ? UINT64_MAX : t->at.clock << INSN_BITS | insns;
 }
 
-static enum pm_status stamp_consume(void *self, const struct pm_batch *b,
-				    const struct pm_emit *emit, struct pm_err *err)
+static enum pm_status stamp_consume(void *self, const struct pm_batch *b, struct pm_err *err)
 {
 	struct stamp *s = self;
 	struct pm_position_thread *t = pm_position_thread(s->positions, b->stream);
@@ -88,65 +92,113 @@ static enum pm_status stamp_consume(void *self, const struct pm_batch *b,
 					    t->at.tid, (unsigned long long)MOST_INSNS);
 	}
 	out.ev = s->ev;
-	return out.n ? emit->batch(emit->to, &out, err) : PM_OK;
+	if (out.n && pug_write(s->writer, &out, err) != PM_OK)
+		return PM_ERR;
+	s->enough = s->part.length && s->n > s->part.skip &&
+		    s->n - s->part.skip > s->part.length;
+	return s->enough ? pm_fail(err, 0, ENOUGH) : PM_OK;
 }
 
-static void stamp_destroy(void *self)
+static enum pm_status stamp_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct stamp *s = self;
 
+	(void)r;
+	if (pug_write_finish(s->writer, err) != PM_OK)
+		return PM_ERR;
+	return pm_output_finish(s->out, err);
+}
+
+static void stamp_free(struct stamp *s)
+{
+	pug_write_close(s->writer);
+	pm_output_close(s->out);
 	pm_positions_free(s->positions);
 	pm_map_release(&s->emitted);
 	free(s->ev);
 	free(s);
 }
 
-static const struct pm_transform_ops stamp_ops = {
-	.name = "positions",
+/* It finishes its file also when it has ended the replay. */
+static const struct pm_sink_ops stamp_ops = {
+	.abi = PM_ABI,
+	.name = "positions", .about = "a trace whose references have positions",
 	.needs = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_BRANCHES | PM_HAS_REFS | PM_HAS_SIZES,
-	.adds = PM_HAS_VALUES,
 	.consume = stamp_consume,
-	.destroy = stamp_destroy,
+	.finish = stamp_finish,
 };
+
+static struct stamp *stamp_new(const char *path, const char *program,
+			       const struct values_part *part, struct pm_err *err)
+{
+	const char *const info[] = { "program", program, "isa", "x86-64", "source", "replay",
+				     "time", "ns", "kind", "execution", NULL };
+	const struct pm_write_opts wo = {
+		.options = "level=fast", .facts = pm_run_facts(XL_EXEC) | PM_HAS_VALUES,
+		.info = info,
+	};
+	struct stamp *s = pm_alloc(sizeof *s);
+
+	s->part = *part;
+	s->positions = pm_positions_new();
+	s->out = pm_output_open(path, err);
+	s->writer = s->out ? pug_write_open(s->out, &wo, err) : NULL;
+	if (s->writer)
+		return s;
+	stamp_free(s);
+	return NULL;
+}
+
+/* Has nothing gone wrong but that the sink has ended the replay? */
+static bool is_fine(const struct pm_err *err)
+{
+	return !*err->msg || !strcmp(err->msg, ENOUGH);
+}
+
+static enum pm_status stamp_all(struct stamp *s, struct pm_run_opts *run, struct pm_err *err)
+{
+	struct pm_pipeline *p = pm_pipeline_new();
+	struct pm_counts *counts = NULL;
+	struct pm_err late = { 0 };
+	enum pm_status st;
+
+	run->pipeline = p;
+	pm_pipeline_sink(p, &stamp_ops, s);
+	st = pm_pipeline_start(p, pm_run_facts(XL_EXEC), "replays", err);
+	if (st == PM_OK) {
+		st = pm_run(run, &counts, err);
+		if (pm_pipeline_finish(p, NULL, &late) != PM_OK && (st == PM_OK || is_fine(err))) {
+			*err = late;
+			st = PM_ERR;
+		}
+	}
+	if (s->enough && is_fine(err)) {
+		*err = (struct pm_err){ 0 };
+		st = PM_OK;
+	}
+	pm_counts_free(counts);
+	pm_pipeline_free(p);
+	return st;
+}
 
 static enum pm_status make_trace(const char *recording, const char *path,
 				 const struct values_part *part, const struct pm_run_opts *o,
 				 struct pm_err *err)
 {
-	struct stamp *s = pm_alloc(sizeof *s);
-	struct pm_pipeline *p = pm_pipeline_new();
 	struct pm_run_opts run = *o;
-	struct pm_counts *counts = NULL;
-	struct pm_err late = { 0 };
-	enum pm_status st;
+	struct stamp *s;
+	enum pm_status st = PM_ERR;
 
-	s->positions = pm_positions_new();
-	s->part = *part;
 	run.kind = XL_EXEC;
-	run.pipeline = p;
-	pm_pipeline_transform(p, &stamp_ops, s);
-	st = rec_open(recording, &run.replay, err);
-	if (st == PM_OK) {
-		run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
-		pm_pipeline_info(p, "program", run.argv[0]);
-		pm_pipeline_info(p, "isa", "x86-64");
-		pm_pipeline_info(p, "source", "replay");
-		pm_pipeline_info(p, "time", "ns");
-		pm_pipeline_info(p, "kind", "execution");
-		st = pm_trace_create(p, path, "pug:level=fast",
-				     pm_run_facts(XL_EXEC) | PM_HAS_VALUES, err);
-		if (st == PM_OK)
-			st = pm_pipeline_start(p, pm_run_facts(XL_EXEC), "replays", err);
-		if (st == PM_OK)
-			st = pm_run(&run, &counts, err);
-		if (counts && pm_pipeline_finish(p, NULL, &late) != PM_OK && st == PM_OK) {
-			*err = late;
-			st = PM_ERR;
-		}
-		rec_close(run.replay);
+	if (rec_open(recording, &run.replay, err) != PM_OK)
+		return PM_ERR;
+	run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
+	s = stamp_new(path, run.argv[0], part, err);
+	if (s) {
+		st = stamp_all(s, &run, err);
+		stamp_free(s);
 	}
-	pm_counts_free(counts);
-	pm_pipeline_free(p);
+	rec_close(run.replay);
 	return st;
 }
 
