@@ -7,6 +7,7 @@
  * and the range in which that lies is executable meanwhile (abi.h (1), (2)): nobody else of the
  * process runs. For what the runtime has to do it goes on, to the next place where it leaves. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,8 @@ struct standing {
 	struct { uint64_t lo, hi; uint32_t prot; } open[32];	/* ranges that are executable */
 	unsigned nopen;
 	bool held, in_program;		/* in_program: it has the program's registers */
+	struct { cpu_set_t ours, its; } cpus;	/* where both may run, */
+	bool together;			/* ... but for now on one processor */
 };
 
 static void fail(struct session *s, const char *what)
@@ -131,6 +134,32 @@ static void answer(struct session *s, uint32_t block, enum rt_stop_then then)
 	mail_reply(b);
 }
 
+/* We wait for each step of it. To wake somebody on another processor takes longer than the step. */
+static void share_processor(struct standing *st)
+{
+	const int here = sched_getcpu();
+	cpu_set_t one;
+
+	if (here < 0 || here >= CPU_SETSIZE ||
+	    sched_getaffinity(0, sizeof st->cpus.ours, &st->cpus.ours) ||
+	    sched_getaffinity(tid_of(st), sizeof st->cpus.its, &st->cpus.its))
+		return;
+	CPU_ZERO(&one);
+	CPU_SET(here, &one);
+	st->together = !sched_setaffinity(tid_of(st), sizeof one, &one);
+	if (st->together)
+		sched_setaffinity(0, sizeof one, &one);
+}
+
+static void part_processors(struct standing *st)
+{
+	if (!st->together)
+		return;
+	sched_setaffinity(tid_of(st), sizeof st->cpus.its, &st->cpus.its);
+	sched_setaffinity(0, sizeof st->cpus.ours, &st->cpus.ours);
+	st->together = false;
+}
+
 /* It goes on in the runtime, with what the program's instructions have done, as @then says. */
 static void release(struct standing *st, enum rt_stop_then then)
 {
@@ -143,6 +172,7 @@ static void release(struct standing *st, enum rt_stop_then then)
 			      (st->open[i].prot & ~(uint32_t)PROT_EXEC) | PROT_READ);
 		written |= st->open[i].prot & PROT_WRITE;
 	}
+	part_processors(st);
 	remote_begin_again(tid_of(st), &r);
 	r.fs_base = st->regs.fs_base;
 	ok &= !ptrace(PTRACE_SETREGS, tid_of(st), 0, &r) &&
@@ -370,6 +400,11 @@ uint32_t stopped_program(const struct standing *st)
 	return st->p->stream - 1;
 }
 
+uint64_t stopped_event(const struct standing *st)
+{
+	return session_block(st->s, st->p->log.block)->nlogged;
+}
+
 void stopped_regs(struct standing *st, struct user_regs_struct *to)
 {
 	*to = st->regs;
@@ -528,10 +563,12 @@ static void run(struct session *s, uint32_t block)
 	if (!s->stops->over && hold_standing(&st)) {
 		if (s->kept && at_safepoint)
 			pass_checkpoint(&st);
+		share_processor(&st);
 		walk(&st);
 	}
 	if (st.held && !s->stops->over)
 		release(&st, RT_STOP_GO);
+	part_processors(&st);
 }
 
 void stops_run(struct session *s)
