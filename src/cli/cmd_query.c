@@ -251,10 +251,13 @@ int cmd_query(int argc, char **argv)
 	struct answers to = { 0 };
 	struct pm_err err = { 0 };
 	struct query q;
+	uint64_t jobs = 1;
 	int status = 0;
 	const struct pm_opt opts[] = {
 		OPT_FLAG(0, "json", &to.json, "a JSON object on a line for each answer"),
 		OPT_U64('n', "limit", &to.limit, "N", "the first N answers of each question"),
+		OPT_U64('j', "jobs", &jobs, "N",
+			"N replays at once look at calls or writes, a share each (1)"),
 		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
 			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
 		OPT_FLAG(0, "no-cache", &o.no_cache, "neither use nor keep translations"),
@@ -265,11 +268,13 @@ int cmd_query(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc < 2)
 		pm_opt_usage(&help, argc ? "missing QUESTION" : "missing RECORDING");
+	if (!jobs || jobs > QUERY_WORKERS)
+		pm_opt_usage(&help, "-j: from 1 to 64");
 	for (int i = 1; i < argc; i++)			/* all of them, before anything runs */
 		if (query_parse(argv[i], &q, &err) != PM_OK)
 			return traces_fail(&err);
 	for (int i = 1; i < argc; i++) {
-		const struct query_asker who = { &to, print, to.limit };
+		const struct query_asker who = { &to, print, to.limit, (unsigned)jobs };
 
 		to.question = argv[i];
 		to.n = 0;

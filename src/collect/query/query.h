@@ -11,13 +11,16 @@
  * `pugmark run --start-at`, or an address. POSITION: trace/position.h; it is in front of the
  * instruction that is executed next.
  *
- * Calls and stores are found in a trace that one replay makes. Another one stops there and looks.
+ * Calls and stores are found in a trace that one replay makes. Another one stops there and looks,
+ * or several do, a share each. Answers come in the order of the run; those of programs that run at
+ * the same time in any.
+ *
  * A system call that writes is a store, too, by what the log says. What the kernel writes besides -
  * the frames of signals - is not, nor what mapping memory does to its contents.
  *
  * Ownership  an answer is lent until answer() returns.
  * Errors     PM_ERR, and @err says what is wrong: with the question, the recording, or a position.
- * Threads    it runs pm_run(): one at a time. */
+ * Threads    it runs pm_run(): one at a time. With workers none may be running: it forks. */
 #ifndef PM_QUERY_QUERY_H
 #define PM_QUERY_QUERY_H
 
@@ -50,6 +53,8 @@ struct query_register {
 struct query_answer {
 	enum query_kind kind;
 	struct pm_position at;
+	uint32_t program;		/* as stopped_program() has it */
+	uint64_t event;			/* and stopped_event() */
 	uint32_t pid;			/* as recorded; 0: not known */
 	uint64_t pc;
 	const char *function, *file;	/* of pc; NULL: not known */
@@ -67,7 +72,10 @@ struct query_asker {
 	void *self;
 	bool (*answer)(void *self, const struct query_answer *a);	/* false: enough */
 	uint64_t most;			/* no more than so many are wanted; 0: all */
+	unsigned workers;		/* replays at once that visit calls or writes, each a
+					 * share of them (visit_parts.c); 0 or 1: one */
 };
+#define QUERY_WORKERS 64u		/* at most */
 
 enum pm_status query_parse(const char *text, struct query *q, struct pm_err *err);
 /* @o: how to run; record, replay, stops, kind and pipeline are set here. */

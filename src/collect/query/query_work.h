@@ -13,6 +13,11 @@ struct elf_of {				/* code that was executed */
 	struct pm_elf *elf;		/* NULL: it cannot be opened */
 };
 
+static inline bool query_has_position(const struct query *q)
+{
+	return q->kind != QUERY_CALLS && q->kind != QUERY_WRITES;
+}
+
 enum spot_access { SPOT_STORES = 1, SPOT_LOADS = 2, SPOT_EXEC = 4 };
 
 struct spot {				/* a call, a store, or a load */
@@ -60,6 +65,12 @@ void spots_release(struct spots *s);
 enum pm_status spots_visit(const char *recording, const struct query *q, struct spots *s,
 			   const struct pm_run_opts *o, const struct query_asker *who,
 			   struct pm_err *err);
+
+/* visit_parts.c: as spots_visit(), of calls or stores, by who->workers replays at once. @s is
+ * sorted. */
+enum pm_status spots_visit_parts(const char *recording, const struct query *q, struct spots *s,
+				 const struct pm_run_opts *o, const struct query_asker *who,
+				 struct pm_err *err);
 
 /* query_replay.c: one replay of @recording as @run says, whose .replay and .argv are set here. */
 enum pm_status query_replay(const char *recording, struct pm_run_opts *run, struct pm_err *err);

@@ -147,6 +147,8 @@ static void begin_answer(struct visitor *v, struct standing *st, const struct sp
 
 	stopped_regs(st, &r);
 	v->answer = (struct query_answer){ .kind = v->q->kind, .at = *stopped_position(st),
+					   .program = stopped_program(st),
+					   .event = stopped_event(st),
 					   .pid = pid ? (uint32_t)*pid : 0, .pc = r.rip };
 }
 
@@ -289,9 +291,8 @@ static bool arrive(struct visitor *v, struct standing *st, struct spot *x)
 	return true;
 }
 
-static bool stopped(void *self, struct standing *st)
+static void visit(struct visitor *v, struct standing *st)
 {
-	struct visitor *v = self;
 	struct spot_course *c = course_of(v, stopped_position(st)->tid);
 
 	if (c->behind) {
@@ -299,7 +300,7 @@ static bool stopped(void *self, struct standing *st)
 		c->behind = false;
 		if (c->next == c->end || pm_position_compare(&v->order[c->next]->at,
 							  stopped_position(st)))
-			return !v->enough;
+			return;
 	}
 	while (!v->enough && c->next < c->end) {
 		c->behind = arrive(v, st, v->order[c->next]);
@@ -310,7 +311,17 @@ static bool stopped(void *self, struct standing *st)
 							  stopped_position(st)))
 			break;
 	}
-	return !v->enough;
+}
+
+static bool stopped(void *self, struct standing *st)
+{
+	struct visitor *v = self;
+
+	visit(v, st);
+	for (size_t i = 0; i < v->ncourse && !v->enough; i++)
+		if (v->course[i].next < v->course[i].end)
+			return true;
+	return false;
 }
 
 /* ---- the replay ------------------------------------------------------------------------------ */
@@ -329,18 +340,13 @@ static enum pm_status missed(const struct visitor *v, struct pm_err *err)
 	return pm_fail_request(err, "the recording does not get to %s", text);
 }
 
-static bool has_position(const struct query *q)
-{
-	return q->kind != QUERY_CALLS && q->kind != QUERY_WRITES;
-}
-
 enum pm_status spots_visit(const char *recording, const struct query *q, struct spots *s,
 			   const struct pm_run_opts *o, const struct query_asker *who,
 			   struct pm_err *err)
 {
 	struct visitor *v = pm_alloc(sizeof *v);
 	const struct pm_stops stops = { v, next, stopped };
-	const bool one = has_position(q);
+	const bool one = query_has_position(q);
 	struct pm_run_opts run = *o;
 	enum pm_status st;
 
@@ -357,48 +363,5 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 	free(v->course);
 	free(v->latest);
 	free(v);
-	return st;
-}
-
-static enum pm_status find(const char *recording, const struct query *q, uint64_t most,
-			   const struct pm_run_opts *o, struct spots *s, struct pm_err *err)
-{
-	const struct spot_range range = { q->lo, q->hi, SPOT_STORES };
-	const bool calls = q->kind == QUERY_CALLS;
-	const struct spots_wanted w = { .function = calls ? q->name : "", .pc = &q->pc,
-					.npc = calls && !*q->name, .range = &range,
-					.nrange = !calls, .most = most };
-
-	return spots_find(recording, &w, o, s, err);
-}
-
-enum pm_status query_ask(const char *recording, const struct query *q, const struct pm_run_opts *o,
-			 const struct query_asker *who, struct pm_err *err)
-{
-	const uint64_t most = q->kind == QUERY_LAST_WRITE ? 0 : who->most;
-	struct query own = *q;
-	struct spots s = { 0 };
-	struct pm_err early = { 0 };
-	enum pm_status st = PM_OK;
-	struct rec_reader *r;
-
-	if (has_position(q) && !own.at.tid) {
-		if (rec_open(recording, &r, err) != PM_OK)
-			return PM_ERR;
-		own.at.tid = rec_start_of(r, 0)->pid;
-		rec_close(r);
-	}
-	if (q->kind != QUERY_VALUE && q->kind != QUERY_MEMORY)
-		st = find(recording, &own, most, o, &s, &early);
-	if (st == PM_OK && q->kind == QUERY_CALLS && !s.found)
-		st = pm_fail_request(&early, "no code that was executed has a function '%s'",
-				     q->name);
-	if (st == PM_OK || s.n)
-		st = spots_visit(recording, &own, &s, o, who, err);
-	if (st == PM_OK && *early.msg)
-		st = PM_ERR;
-	if (*early.msg)
-		*err = early;
-	spots_release(&s);
 	return st;
 }
