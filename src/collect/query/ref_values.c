@@ -34,6 +34,7 @@ struct stamp {
 	struct pm_map emitted;		/* instructions, of each stream */
 	struct pm_output *out;
 	void *writer;
+	const char *info[11];		/* lent to it */
 	struct pm_event *ev;
 	size_t cap;
 };
@@ -131,15 +132,16 @@ static const struct pm_sink_ops stamp_ops = {
 static struct stamp *stamp_new(const char *path, const char *program,
 			       const struct values_part *part, struct pm_err *err)
 {
-	const char *const info[] = { "program", program, "isa", "x86-64", "source", "replay",
-				     "time", "ns", "kind", "execution", NULL };
+	struct stamp *s = pm_alloc(sizeof *s);
 	const struct pm_write_opts wo = {
 		.options = "level=fast", .facts = pm_run_facts(XL_EXEC) | PM_HAS_VALUES,
-		.info = info,
+		.info = s->info,
 	};
-	struct stamp *s = pm_alloc(sizeof *s);
 
-	s->part = *part;
+	*s = (struct stamp){ .part = *part, .info = {
+		"program", program, "isa", "x86-64", "source", "replay", "time", "ns", "kind",
+		"execution", NULL,
+	} };
 	s->positions = pm_positions_new();
 	s->out = pm_output_open(path, err);
 	s->writer = s->out ? pug_write_open(s->out, &wo, err) : NULL;
