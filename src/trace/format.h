@@ -21,7 +21,8 @@ struct pm_write_opts {
 	const char *path;
 	const char *options;
 	uint32_t facts;			/* what arrives */
-	const char *const *info;	/* pm_pipeline_info() so far: name, value, ..., NULL */
+	const char *const *info;	/* pm_pipeline_info() so far: name, value, ..., NULL; lent
+					 * until close() */
 	const struct pm_namer *namer;	/* NULL: functions have no names */
 };
 
