@@ -2,9 +2,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "analyse/counts_text.h"
+#include "base/mem.h"
 #include "base/printable.h"
+#include "base/temp.h"
 #include "isa/x86/form.h"
 #include "pugmark/pugmark.h"
 
@@ -44,48 +47,82 @@ static void add_piece(struct pm_forms *forms, const struct pm_counts_process *p,
 	}
 }
 
+/* What ran in process @c, and how often. */
+static void write_process(const struct pm_counts_process *c, struct pm_forms *forms, FILE *f)
+{
+	struct pm_map sum = { 0 };
+	struct at *v;
+	char name[4096];
+	uint64_t key, val;
+	size_t n = 0;
+
+	for (size_t j = 0; j < c->npiece; j++)
+		add_piece(forms, c, j, &sum);
+	for (size_t j = 0; j < c->nunknown; j++)
+		if (c->unknown_at[j].count)
+			*pm_map_put(&sum, c->unknown_at[j].pc, NULL) += c->unknown_at[j].count;
+	v = pm_alloc((sum.n + 1) * sizeof *v);
+	for (size_t j = 0; pm_map_next(&sum, &j, &key, &val); )
+		v[n++] = (struct at){ key, val };
+	qsort(v, n, sizeof *v, by_pc);
+	for (size_t j = 0; j < c->nobject; j++) {
+		const struct pm_counts_object *o = c->object + j;
+
+		fprintf(f, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n",
+			o->bias, o->lo, o->hi, o->build_id ? o->build_id : "-",
+			pm_printable(o->path, name, sizeof name));
+	}
+	for (size_t j = 0; j < n; j++)
+		fprintf(f, "0x%" PRIx64 " %" PRIu64 "\n", v[j].pc, v[j].count);
+	free(v);
+	pm_map_release(&sum);
+}
+
+/* A stored profile that was cut would look like a shorter run: the file is whole, or there is none.
+ */
+static enum pm_status save_process(const struct pm_counts_process *c, struct pm_forms *forms,
+				   const char *path, struct pm_err *err)
+{
+	struct pm_beside b;
+	enum pm_status st = PM_OK;
+	FILE *f;
+
+	err->file = path;
+	if (!pm_beside_open(&b, path))
+		return pm_fail_errno(err, "cannot create");
+	f = fdopen(b.fd, "w");
+	if (!f) {
+		st = pm_fail_errno(err, "cannot write counts");
+		close(b.fd);
+	} else {
+		write_process(c, forms, f);
+		if (fflush(f) || ferror(f))
+			st = pm_fail_errno(err, "cannot write counts");
+		else if (!pm_beside_place(&b, b.fd, path))
+			st = pm_fail_errno(err, "cannot name the finished file");
+		if (fclose(f) && st == PM_OK)
+			st = pm_fail_errno(err, "cannot write counts");
+	}
+	pm_beside_release(&b);
+	return st;
+}
+
 enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, struct pm_err *err)
 {
 	struct pm_forms *forms[2] = { pm_forms_new(false), pm_forms_new(true) };
 	enum pm_status st = PM_OK;
+	struct pm_buf path = { 0 };
 
 	for (size_t i = 0; i < c->nprocess && st == PM_OK; i++) {
-		struct pm_map sum = { 0 };
-		struct at *v;
-		char path[4096], name[4096];
-		uint64_t key, val;
-		size_t n = 0;
-		FILE *f;
-
-		for (size_t j = 0; j < c->process[i].npiece; j++)
-			add_piece(forms[c->process[i].isa == PM_ISA_X86_32], &c->process[i], j,
-				  &sum);
-		for (size_t j = 0; j < c->process[i].nunknown; j++)
-			if (c->process[i].unknown_at[j].count)
-				*pm_map_put(&sum, c->process[i].unknown_at[j].pc,
-					    NULL) += c->process[i].unknown_at[j].count;
-		v = pm_alloc((sum.n + 1) * sizeof *v);
-		for (size_t j = 0; pm_map_next(&sum, &j, &key, &val); )
-			v[n++] = (struct at){ key, val };
-		qsort(v, n, sizeof *v, by_pc);
-		snprintf(path, sizeof path, "%s.%zu", prefix, i + 1);
-		f = fopen(path, "we");
-		for (size_t j = 0; f && j < c->process[i].nobject; j++) {
-			const struct pm_counts_object *o = c->process[i].object + j;
-
-			fprintf(f, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n",
-				o->bias, o->lo, o->hi, o->build_id ? o->build_id : "-",
-				pm_printable(o->path, name, sizeof name));
-		}
-		for (size_t j = 0; f && j < n; j++)
-			fprintf(f, "0x%" PRIx64 " %" PRIu64 "\n", v[j].pc, v[j].count);
-		if (!f || fclose(f)) {
-			err->file = prefix;
-			st = pm_fail_errno(err, "cannot write counts");
-		}
-		free(v);
-		pm_map_release(&sum);
+		path.n = 0;
+		pm_buf_printf(&path, "%s.%zu", prefix, i + 1);
+		pm_buf_add(&path, "", 1);
+		st = save_process(&c->process[i], forms[c->process[i].isa == PM_ISA_X86_32],
+				  (const char *)path.p, err);
 	}
+	if (st != PM_OK)
+		err->file = prefix;
+	pm_buf_release(&path);
 	pm_forms_free(forms[0]);
 	pm_forms_free(forms[1]);
 	return st;

@@ -73,10 +73,19 @@ struct outputs {
 
 static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
 {
+	static struct pm_buf counts;	/* its first file; @err may name it: not released */
 	const char *const to[] = { f->out, f->report, f->json, f->csv, f->parquet, f->html,
-		f->callgrind, f->counts, f->annotate };
+		f->callgrind, f->annotate };
+	const char *first;
 
-	return pm_report_can_save(to, NR(to), err);
+	if (pm_report_can_save(to, NR(to), err) != PM_OK)
+		return PM_ERR;
+	if (!f->counts)
+		return PM_OK;
+	pm_buf_printf(&counts, "%s.1", f->counts);
+	pm_buf_add(&counts, "", 1);
+	first = (const char *)counts.p;
+	return pm_report_can_save(&first, 1, err);
 }
 
 static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c,

@@ -110,6 +110,14 @@ $ unshare -rm true 2> /dev/null || { printf 'hi\n1\n0\n'; exit 1; }
 > 1
 > 0
 ? 1
+# Executions per address are written whole, or not at all. PREFIX is no file: a directory may be called like that.
+$ mkdir pre; pugmark run -q --counts pre -- true; ls -d pre*; ls pre
+> pre
+> pre.1
+$ unshare -rm true 2> /dev/null || { printf '1\n0\n'; exit 0; }
++ mkdir small; unshare -rm sh -c 'mount -t tmpfs -o size=8k,mode=700 none small && pugmark run -q --counts small/x -- true 2> said; grep -c "small/x: cannot write counts: No space left" said; ls -A small | wc -l'
+> 1
+> 0
 # Sanitizers' shadows lie where ours does.
 $ echo 'int main(void) { return 3; }' > m.c; for s in address thread; do
 +   gcc -fsanitize=$s -o m m.c && ./m; echo $s $?
