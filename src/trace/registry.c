@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -340,6 +341,7 @@ struct file_sink {
 	/* of a format without threads: those that have written */
 	struct pm_map threads, processes;
 	uint32_t tid, pid;		/* the last one */
+	bool fresh_dir;			/* an empty directory is no trace: not whole yet, and new */
 };
 
 static enum pm_status fail_in(struct file_sink *f, struct pm_err *err)
@@ -381,6 +383,7 @@ static enum pm_status sink_finish(void *self, struct pm_result *r, struct pm_err
 	if (f->format->write->finish(f->writer, err) == PM_ERR ||
 	    (f->out && pm_output_finish(f->out, err) == PM_ERR))
 		return fail_in(f, err);
+	f->fresh_dir = false;
 	if (!r)
 		return PM_OK;
 	dropped = f->format->write->dropped ? f->format->write->dropped(f->writer) : NULL;
@@ -411,6 +414,8 @@ static void sink_destroy(void *self)
 	if (f->writer)
 		f->format->write->close(f->writer);
 	pm_output_close(f->out);
+	if (f->fresh_dir)
+		rmdir(f->path);
 	pm_map_release(&f->threads);
 	pm_map_release(&f->processes);
 	free(f);
@@ -426,6 +431,7 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 	const struct pm_format *fmt = format ? pm_format_find(format, err)
 					     : pm_format_by_name(path);
 	struct file_sink *f;
+	struct stat there;
 	bool directory;
 
 	if (!fmt) {
@@ -456,6 +462,7 @@ enum pm_status pm_trace_create(struct pm_pipeline *p, const char *path, const ch
 			     fmt->plural);
 	else if (!directory)
 		f->out = pm_output_open(path, err);
+	f->fresh_dir = directory && !pipe && stat(path, &there);
 	if (f->out || (directory && !pipe))
 		f->writer = fmt->write->open(f->out, &o, err);
 	if (!f->writer) {
