@@ -380,12 +380,19 @@ static uint32_t op_insn(struct idt_reader *r, uint64_t last, uint8_t op1, uint8_
 	return (uint32_t)r->ninsn++;
 }
 
+/* Calls, jumps and returns are taken wherever they lead: `call` to the next instruction, to know
+ * where one is; `jmp *%rax` into a table of cases. */
 static void tell(struct idt_reader *r, bool known, uint64_t next)
 {
+	unsigned flow;
+
 	if (!r->pending)
 		return;
 	r->pending = false;
-	if (known && next != r->branch.addr + r->branch.size)
+	flow = r->insn[r->branch.id].flow;
+	if (flow == PM_CLASS_CALL || flow == PM_CLASS_CALL_IND || flow == PM_CLASS_JUMP ||
+	    flow == PM_CLASS_JUMP_IND || flow == PM_CLASS_RET ||
+	    (known && next != r->branch.addr + r->branch.size))
 		r->branch.flags |= PM_BR_TAKEN;
 	r->branch.value = known ? next : 0;
 	*pm_ev_add(&r->b, PM_EV_BRANCH, 0, 0, 0, 0) = r->branch;

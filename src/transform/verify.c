@@ -340,9 +340,9 @@ static void insn(struct verify *v, struct verify_stream *st, const struct pm_bat
 			wrong(v, PM_VERIFY_block, b,
 			      "the instruction at 0x%" PRIx64 " is another one in the code table",
 			      ev->addr);
-		else if (in.isa != PM_ISA_MIPS)
+		else if (in.isa != PM_ISA_MIPS && (in.flow || v->facts & PM_HAS_BRANCHES))
 			leave(st, &in);
-		else
+		else	/* or: nobody has looked whether it is a branch */
 			st->from = ev->addr;
 	} else {
 		/* nothing tells what it does: only a branch event can say that it did not go on */
