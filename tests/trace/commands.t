@@ -172,8 +172,8 @@ $ pugmark nonsense
 ? 2
 # What is refused leaves nothing behind, also where a trace is a directory; who had made one keeps it.
 $ cp $TESTS/data/blocks.pug r.pug; mkdir had; for o in new had; do pugmark convert -q -t laplace-process r.pug $o; done; ls -d new had
-! pugmark: pug traces hold no canonical pages; writing Laplace per-process merges needs them (`pugmark merge` makes them)
-! pugmark: pug traces hold no canonical pages; writing Laplace per-process merges needs them (`pugmark merge` makes them)
+! pugmark: pug traces hold no kernel events or canonical pages; writing Laplace per-process merges needs them
+! pugmark: pug traces hold no kernel events or canonical pages; writing Laplace per-process merges needs them
 ! ls: cannot access 'new': No such file or directory
 > had
 ? 2
