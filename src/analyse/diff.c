@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyse/diff.h"
+#include "base/near.h"
 
 /* ---- making a side ------------------------------------------------------------------------- */
 
@@ -431,6 +432,25 @@ int pm_diff_measure(const struct pm_diff_both *t, const char *name)
 				return (int)k;
 	}
 	return -1;
+}
+
+enum pm_status pm_diff_has_measure(const struct pm_diff *d, const char *name, struct pm_err *err)
+{
+	struct pm_nearest near = { 0 };
+	char hint[PM_NEAR_HINT];
+	bool has = false;
+
+	for (size_t i = 0; i < d->nboth && !has; i++) {
+		has = pm_diff_measure(d->both[i], name) >= 0;
+		for (unsigned k = 0; k < d->both[i]->ncolumn; k++)
+			pm_nearest_try(&near, name, d->both[i]->column[k]);
+	}
+	if (has) {
+		pm_nearest_release(&near);
+		return PM_OK;
+	}
+	return pm_fail_request(err, "--measure: no table has '%.40s' on both sides%s", name,
+			       pm_nearest_hint(&near, hint));
 }
 
 struct ranked {

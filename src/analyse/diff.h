@@ -130,6 +130,8 @@ bool pm_diff_same(struct pm_diff_value a, struct pm_diff_value b);
 /* What is shown of a table whose rows have several measures: the first one that differs in any
  * row, if @name is NULL; -1: there is none of that name. */
 int pm_diff_measure(const struct pm_diff_both *t, const char *name);
+/* PM_ERR, a bad request, if no table has @name on both sides. */
+enum pm_status pm_diff_has_measure(const struct pm_diff *d, const char *name, struct pm_err *err);
 /* Pairs that differ in @column, the largest change first; the caller free()s *@order. */
 size_t pm_diff_order(const struct pm_diff_both *t, unsigned column, uint32_t **order);
 /* "gzip (2)": the name of a pair, with its number where there are several. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyse/stored.h"
@@ -92,6 +93,14 @@ struct diff_files {
 static const char *const kind_names[] = { "a JSON document", "a stored profile",
 	"folded stacks", "a trace" };
 
+/* A pipe can be read once, so nobody has looked at what is in it: it is taken for a trace. */
+static bool is_pipe(const char *path)
+{
+	struct stat s;
+
+	return !strcmp(path, "-") || (!stat(path, &s) && !S_ISREG(s.st_mode));
+}
+
 /* The calling contexts of trace @i, if it has what they need. */
 static enum pm_status make_tree(struct diff_files *f, unsigned i, struct pm_err *err)
 {
@@ -151,6 +160,12 @@ static enum pm_status read_both(struct diff_files *f, struct pm_err *err)
 		}
 		kind[i] = kind_of(f->path[i], f->traces.format[i]);
 	}
+	for (unsigned i = 0; i < 2 && kind[0] != kind[1]; i++)
+		if (kind[i] == DIFF_TRACE && is_pipe(f->path[i])) {
+			err->file = f->path[i];
+			return pm_fail_file(err, "from a pipe only a trace can be compared; %s is "
+					    "%s", f->path[!i], kind_names[kind[!i]]);
+		}
 	if (kind[0] != kind[1]) {
 		err->file = f->path[1];
 		return pm_fail_file(err, "%s cannot be compared with %s, which is %s",
@@ -203,9 +218,15 @@ static int compare_files(struct diff_files *f, struct pm_diff_report *o,
 	int status = 0;
 	enum pm_status s = read_both(f, &err);
 
+	if (!s && f->traces.kinds && !f->are_traces)
+		pm_opt_usage(&help, "--events is for traces");
 	if (!s) {
 		err.file = f->path[1];
 		s = pm_diff_new(&d, f->side, f->side + 1, &err);
+	}
+	if (!s && o->measure) {
+		err.file = NULL;
+		s = pm_diff_has_measure(&d, o->measure, &err);
 	}
 	o->d = &d;
 	o->threads = f->are_traces ? &f->threads : NULL;

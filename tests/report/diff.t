@@ -154,3 +154,12 @@ $ for c in instructions 'instructions>' 'instrutions>+1' 'function mian instruct
 ! pugmark: condition 'instrutions>+1': there is no total 'instrutions' on both sides; did you mean 'instructions'?
 ! pugmark: condition 'function mian instructions>1': no function is called 'mian'
 ! pugmark: condition 'nosuch x y>1': there is no table 'nosuch'; there are: mix, classes, objects, functions, blocks, processes, threads, times
+# So is a measure that no table has, and --events of what is no trace. What is not a trace is not read from a pipe.
+$ pugmark diff --measure instrutions old.json new.json; echo $?; pugmark diff -q --measure instructions old.cg new.cg; echo $?; pugmark diff --events insn old.json new.json; echo $?; pugmark diff - new.json <old.json; echo $?
+> 2
+> 0
+> 2
+> 1
+! pugmark: --measure: no table has 'instrutions' on both sides; did you mean 'instructions'?
+! pugmark: --events is for traces (see `pugmark diff --help`)
+! pugmark: -: from a pipe only a trace can be compared; new.json is a JSON document
