@@ -33,6 +33,27 @@ static bool wants_flame_graph(const struct results *o, struct pm_pipeline *p)
 	return tree_outputs_described(&o->tree);
 }
 
+static enum pm_status no_costs(struct pm_err *err)
+{
+	return pm_fail_file(err, "none of the simulators counts per instruction; cachegrind, "
+			    "cache:...;byinsn, bpred and core:byinsn do");
+}
+
+/* Code can be listed with its costs if a simulator counts for each instruction. */
+static enum pm_status check_listing(struct pm_pipeline *p, struct pm_err *err)
+{
+	struct pm_costs columns = { 0 };
+	const struct pm_sink_ops *ops;
+	bool any;
+	void *self;
+
+	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
+		pm_sim_costs(ops, self, &columns);
+	any = columns.ncolumn;
+	pm_costs_release(&columns);
+	return any ? PM_OK : no_costs(err);
+}
+
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,
 			     struct pm_err *err)
 {
@@ -57,6 +78,8 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 		return PM_ERR;
 	if (!o->annotate && !o->html && !o->callgrind && !o->annotate_to)
 		return PM_OK;
+	if ((o->annotate || o->callgrind || o->annotate_to) && check_listing(p, err) != PM_OK)
+		return PM_ERR;
 	o->listed = true;
 	pm_annotator_add(&o->a, p, facts, o->callgrind);
 	for (unsigned i = 0; i < o->object.n; i++)
@@ -127,9 +150,7 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 	o->listing.top = o->top;
 	o->listing.width = pm_report_width(-1);
 	if ((o->annotate || o->callgrind || o->annotate_to) && !l)
-		s = pm_fail_file(err, "none of the simulators counts per instruction; "
-				      "cachegrind, cache:...;byinsn, "
-				      "bpred and core:byinsn do");
+		s = no_costs(err);
 	if (!s && o->callgrind) {
 		pm_listing_callgrind(&o->a, &out);
 		s = save(o->callgrind, &out, err);

@@ -34,6 +34,10 @@ $ grep -o '<dt>exit status</dt><dd>0\|>Where it went\|>What is odd\|>What to try
 $ pugmark run -s reuse --callgrind cg -- "$PROGRAMS/costs"
 ! pugmark: none of the simulators counts per instruction; cachegrind, cache:...;byinsn, bpred and core:byinsn do
 ? 1
+# ... before the program runs, which may take long, and before anything is written
+$ pugmark run -q --folded f.e --lcov l.e --annotate a.e -- sh -c 'echo ran'; ls *.e 2>/dev/null
+! pugmark: none of the simulators counts per instruction; cachegrind, cache:...;byinsn, bpred and core:byinsn do
+? 2
 $ pugmark run -s i487 -- "$PROGRAMS/costs" 2>&1 | cut -c 1-60
 > pugmark: 'i487' is not a sink; did you mean 'i486'?
 $ pugmark run -s 'cache:l1d=48k,8way,64' -- "$PROGRAMS/costs"
