@@ -408,6 +408,12 @@ static uint64_t quantile(const struct bounds_total *t, uint64_t windows, double 
 	return bounds_bucket_value(k);
 }
 
+/* Those of the trace. A window is of operations, which may be parts of one instruction. */
+static uint64_t instructions(const struct bounds_sim *s)
+{
+	return s->task->pass->batch.ninsn - s->task->feed->continued;
+}
+
 static void lane_result(const struct bounds_sim *s, struct pm_result *r, size_t lane,
 			enum pm_bounds_resource resource)
 {
@@ -416,7 +422,7 @@ static void lane_result(const struct bounds_sim *s, struct pm_result *r, size_t 
 
 	pm_result_begin(r, NULL);
 	pm_result_u64(r, "cycles", t->cycles, "cycles");
-	pm_result_f64(r, "ipc", t->cycles ? (double)p->batch.ninsn / t->cycles : 0,
+	pm_result_f64(r, "ipc", t->cycles ? (double)instructions(s) / t->cycles : 0,
 		      "instructions/cycle");
 	pm_result_u64(r, "p10", quantile(t, p->windows, 0.1), "cycles/window");
 	pm_result_u64(r, "p50", quantile(t, p->windows, 0.5), "cycles/window");
@@ -463,7 +469,7 @@ static int quickest(const void *a, const void *b)
 static void core_result(const struct bounds_sim *s, struct pm_result *r, size_t at)
 {
 	const struct one_core *c = s->core + at;
-	const uint64_t insns = s->task->pass->batch.ninsn;
+	const uint64_t insns = instructions(s);
 	unsigned most = 0;
 
 	for (unsigned k = 1; k < PM_BOUNDS_COUNT; k++)
@@ -514,7 +520,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 	if (!r)
 		return PM_OK;
 	pm_result_begin(r, "bounds");
-	pm_result_u64(r, "instructions", w->pass->batch.ninsn, "instructions");
+	pm_result_u64(r, "instructions", instructions(s), "instructions");
 	pm_result_u64(r, "window", s->window, "instructions");
 	pm_result_u64(r, "windows", w->pass->windows, "windows");
 	lanes_result(s, r);

@@ -279,6 +279,7 @@ static struct core_insn *continue_insn(struct core_sink *s)
 	if (g->n == CORE_GATHER)
 		drain(s);
 	op = g->op + g->n++;
+	s->continued += !s->timeless;
 	*op = op[-1];
 	op->nload = op->nstore = op->fetch_level = op->len = 0;
 	op->fetch_wait = 0;
@@ -369,8 +370,10 @@ static void one_uop(struct core_sink *s, const struct pm_uop *u)
 	rule = g->rule + (op - g->op);
 	core_rule_of(s->k, &st, rule);
 	op->rule = rule;
-	if (u->index != 1)
+	if (u->index != 1) {
 		op->len = 0;
+		s->continued += !s->timeless;
+	}
 	if (u->access == PM_UOP_LOAD || u->access == PM_UOP_STORE)
 		reference(s, u->access == PM_UOP_LOAD ? PM_OP_READ : PM_OP_WRITE, u->mem,
 			  u->msize ? u->msize : 8, false);

@@ -246,6 +246,7 @@ void core_results(struct core_sink *s, struct pm_result *r)
 
 	st = *pm_core_stats(s->k);
 	st.branches = s->branches;
+	st.instructions -= s->continued;
 	pm_result_begin(r, "core");
 	pm_result_u64(r, "width", s->c.width, "micro-ops/cycle");
 	pm_result_u64(r, "rob", s->c.rob, "micro-ops");

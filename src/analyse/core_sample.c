@@ -44,4 +44,5 @@ void pm_core_counted(void *core, struct pm_core_stats *to)
 	core_submit(s);
 	*to = *pm_core_stats(s->k);
 	to->branches = s->branches;
+	to->instructions -= s->continued;
 }

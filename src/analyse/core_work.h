@@ -125,6 +125,7 @@ struct core_sink {
 			const struct core_ref *load, const struct core_ref *store);
 	void *whose;
 	uint64_t pc, fetch_line;
+	uint64_t continued;		/* operations that belong to the instruction before */
 	uint64_t branches, top;
 	struct blamed *by;		/* NULL: not asked for */
 	bool topdown;			/* ... slots, too */

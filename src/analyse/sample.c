@@ -272,9 +272,9 @@ static enum pm_status simulate_round(struct sampler *s, uint64_t stride, struct 
 	return st;
 }
 
-/* What the windows so far say of core @k: a ratio of sums, since the core counts each iteration of
- * a rep instruction, and so windows differ in its instructions, too. Its error follows from what
- * each window's cycles differ from it (W. Cochran, Sampling Techniques, 1977, chapter 6). */
+/* What the windows so far say of core @k: a ratio of sums, which holds for windows of different
+ * lengths, too. Its error follows from what each window's cycles differ from it (W. Cochran,
+ * Sampling Techniques, 1977, chapter 6). */
 static void estimate(const struct sampler *s, size_t k, struct pm_sampled *to)
 {
 	struct pm_moments off = { 0 };

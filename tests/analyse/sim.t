@@ -247,3 +247,10 @@ $ printf '1 48d237 -1 -1 -1 R N - 0 0 48d239 48d277 J JMP_IMM_COND\n' > one.trac
 > NNNNNNNN | 48d237  N | N  correct    0
 >   branches                               1
 >   unique branches                        1
+# All mean the same by instructions: what goes on with one that makes many references (rep, xsave) is not another.
+$ pugmark run -q --exec -o rep.pug -- "$PROGRAMS/bare" >/dev/null; R=rep.pug; pugmark info --json - $R | sed -n 's/.*"instructions": \([0-9]*\).*/\1/p' | head -1 >n; pugmark info --json - $R | grep -c '"rep-iter"'; for s in core bounds insns cache; do pugmark sim -s $s --csv - $R | sed -n "s/^$s.instructions,\([0-9]*\),.*/\1/p" | cmp - n && echo $s; done
+> 1
+> core
+> bounds
+> insns
+> cache

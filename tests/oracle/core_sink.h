@@ -147,7 +147,7 @@ static void o_one_op(struct o_core_sink *o, const struct pm_core_op *op, uint64_
 	placed.pc = pc;
 	o_core_op(o->core, &placed, t);
 	o->st.cycles = t[3];
-	o->st.instructions++;
+	o->st.instructions += op->len > 0;	/* not what goes on with it */
 	o->st.uops += op->uops;
 	o->st.mispredicted += op->redirect == PM_CORE_WRONG;
 	switch (o->core->why) {
