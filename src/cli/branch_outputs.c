@@ -16,6 +16,9 @@ bool branch_outputs_wanted(const struct branch_outputs *b)
 
 enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_err *err)
 {
+	if (b->predict && !branch_outputs_wanted(b))
+		return pm_fail_request(err, "--predict is for branch profiles: --bolt FILE and its "
+				       "like");
 	if (b->samples && !b->to[BRANCH_PERF])
 		return pm_fail_request(err, "--perf-samples is for --perf-data FILE");
 	if (b->samples > PM_BRANCH_PERF_MOST)

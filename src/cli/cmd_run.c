@@ -269,6 +269,9 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 		f->quiet = true;	/* who asks for branches gets a report if asked for, too */
 		return run_counted(o, f, t);
 	}
+	if (f->counts)
+		pm_opt_usage(used_help, "--counts is for profiles, in a run without a trace; "
+			     "--sim cachegrind --callgrind FILE has a trace's");
 	if (f->out && !to_file)
 		f->report = f->out;
 	pass_outputs(f, &t->results);

@@ -114,6 +114,11 @@ $ unshare -rm true 2> /dev/null || { printf 'hi\n1\n0\n'; exit 1; }
 $ mkdir pre; pugmark run -q --counts pre -- true; ls -d pre*; ls pre
 > pre
 > pre.1
+# A trace has none of these counts.
+$ pugmark run -q --counts none --folded none.f -- true; ls none*
+! pugmark: --counts is for profiles, in a run without a trace; --sim cachegrind --callgrind FILE has a trace's (see `pugmark run --help`)
+! ls: cannot access 'none*': No such file or directory
+? 2
 $ unshare -rm true 2> /dev/null || { printf '1\n0\n'; exit 0; }
 + mkdir small; unshare -rm sh -c 'mount -t tmpfs -o size=8k,mode=700 none small && pugmark run -q --counts small/x -- true 2> said; grep -c "small/x: cannot write counts: No space left" said; ls -A small | wc -l'
 > 1

@@ -37,6 +37,9 @@ $ pugmark run -q --branch -o g.pug --perf-data 1 -- ./prog > native; pugmark pro
 $ pugmark run -q --perf-samples 5 -- ./prog > native
 ! pugmark: --perf-samples is for --perf-data FILE
 ? 2
+$ pugmark run -q --predict -- ./prog > native
+! pugmark: --predict is for branch profiles: --bolt FILE and its like
+? 2
 $ pugmark profile write --perf-data 1 --perf-samples 1000001 g.pug
 ! pugmark: --perf-samples: at most 1000000
 ? 2
