@@ -30,6 +30,7 @@ struct pug_reader {
 	uint64_t insns, events, index_at;
 	uint64_t chunks, records;
 	bool ended, cut;
+	uint64_t cut_at;
 	struct pug_total_stream *total;
 	size_t ntotal, cap_total;
 	struct pug_totals totals;	/* from the index; whole is false until it was seen */
@@ -370,11 +371,14 @@ static enum pm_status chunk_batch(struct pug_reader *r, const struct pm_batch **
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-/* A cut is an error like any other, but it says what there was. */
+/* A cut is an error like any other, but it says what there was. Of seek() and next(), which both find
+ * it, the first knows where it is. */
 static enum pm_status cut(struct pug_reader *r, uint64_t at, struct pm_err *err)
 {
+	if (!r->cut)
+		r->cut_at = at;
 	r->cut = true;
-	return pm_fail(err, at, "the trace is cut here, after %" PRIu64 " instructions", r->insns);
+	return pm_fail(err, r->cut_at, "the trace is cut here, after %" PRIu64 " instructions", r->insns);
 }
 
 static enum pm_status skip_chunk(struct pug_reader *r, uint64_t at, struct pm_err *err)
@@ -382,9 +386,10 @@ static enum pm_status skip_chunk(struct pug_reader *r, uint64_t at, struct pm_er
 	size_t n = PUG_RECORD + (size_t)r->rec.size;
 
 	r->skipped = true;
-	r->insns = r->rec.insns + r->rec.ninsn;
+	r->insns = r->rec.insns;
 	if (pm_input_pass(r->in, n, err) < n)
 		return pm_failed(err) ? PM_ERR : cut(r, at, err);
+	r->insns += r->rec.ninsn;
 	r->rec.tag = 0;
 	return PM_OK;
 }

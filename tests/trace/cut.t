@@ -90,3 +90,8 @@ $ pugmark convert -q -t champsim $TESTS/data/formats/steps.drmemtrace x; head -c
 $ mkdir d; pugmark info -f ctf d
 ! pugmark: CTF traces can be written but not read
 ? 2
+# Who passes over what was wanted by nobody finds the same cut, in front of the chunk that is not whole.
+$ for n in 600 100000 105300; do head -c $n $TESTS/data/real.pug >cut.pug; pugmark info cut.pug 2>a >o; pugmark slice -t pug --from 1000M cut.pug part.pug 2>b; cmp a b && sed 's/.*after/after/' b; done
+> after 0 instructions
+> after 0 instructions
+> after 200000 instructions
