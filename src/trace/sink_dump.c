@@ -288,6 +288,16 @@ void pm_dump_event(struct pm_buf *buf, const struct pm_batch *b, const struct pm
 	pm_buf_add(buf, "\n", 1);
 }
 
+/* Which file it is about, in the text: @d may go before somebody reads it. */
+static enum pm_status about_file(const struct dump *d, struct pm_err *err)
+{
+	const struct pm_err why = *err;
+
+	*err = (struct pm_err){ 0 };
+	return pm_fail_file(err, "%s: %s", strcmp(d->path, "-") ? d->path : "standard output",
+			    why.msg);
+}
+
 static void *dump_create(const char *config, struct pm_err *err)
 {
 	struct dump *d = pm_alloc(sizeof *d);
@@ -295,7 +305,7 @@ static void *dump_create(const char *config, struct pm_err *err)
 	d->path = pm_strdup(*config ? config : "-");
 	d->out = pm_output_open(d->path, err);
 	if (!d->out) {
-		err->file = NULL;
+		about_file(d, err);
 		free(d->path);
 		free(d);
 		return NULL;
@@ -327,7 +337,7 @@ static enum pm_status dump_consume(void *self, const struct pm_batch *b, struct 
 		if (d->line.n < 65536 && i + 1 < b->n)
 			continue;
 		if (pm_output_write(d->out, d->line.p, d->line.n, err) != PM_OK)
-			return PM_ERR;
+			return about_file(d, err);
 		d->line.n = 0;
 	}
 	return PM_OK;
@@ -337,7 +347,9 @@ static enum pm_status dump_finish(void *self, struct pm_result *r, struct pm_err
 {
 	struct dump *d = self;
 
-	return pm_output_finish(d->out, err);
+	if (pm_failed(err) || pm_output_finish(d->out, err) == PM_OK)
+		return pm_failed(err) ? PM_ERR : PM_OK;
+	return about_file(d, err);
 }
 
 static void dump_destroy(void *self)

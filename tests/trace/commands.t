@@ -140,7 +140,7 @@ $ pugmark convert b.pug x.din; ls x.*
 ! pugmark: note: din traces hold no access sizes and branch outcomes
 ! pugmark: note: events discarded: 47 branch
 $ pugmark dump b.pug -o /dev/full
-! pugmark: cannot write: No space left on device
+! pugmark: /dev/full: cannot write: No space left on device
 ? 1
 $ pugmark info /dev/null
 ! pugmark: /dev/null: the input is empty
@@ -177,3 +177,9 @@ $ cp $TESTS/data/blocks.pug r.pug; mkdir had; for o in new had; do pugmark conve
 ! ls: cannot access 'new': No such file or directory
 > had
 ? 2
+# Errors name the file
+$ pugmark dump -o no/such r.pug; pugmark dump -o /dev/full r.pug; pugmark head r.pug >/dev/full
+! pugmark: no/such: cannot open for writing: No such file or directory
+! pugmark: /dev/full: cannot write: No space left on device
+! pugmark: standard output: cannot write: No space left on device
+? 1
