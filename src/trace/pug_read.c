@@ -371,14 +371,15 @@ static enum pm_status chunk_batch(struct pug_reader *r, const struct pm_batch **
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-/* A cut is an error like any other, but it says what there was. Of seek() and next(), which both find
- * it, the first knows where it is. */
+/* A cut is an error like any other, but it says what there was. Of seek() and next(), which both
+ * find it, the first knows where it is. */
 static enum pm_status cut(struct pug_reader *r, uint64_t at, struct pm_err *err)
 {
 	if (!r->cut)
 		r->cut_at = at;
 	r->cut = true;
-	return pm_fail(err, r->cut_at, "the trace is cut here, after %" PRIu64 " instructions", r->insns);
+	return pm_fail(err, r->cut_at, "the trace is cut here, after %" PRIu64 " instructions",
+		       r->insns);
 }
 
 static enum pm_status skip_chunk(struct pug_reader *r, uint64_t at, struct pm_err *err)
