@@ -439,9 +439,11 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 		pm_result_begin(r, NULL);
 		pm_result_u64(r, "iterations", l->back + l->leave, "times");
-		pm_result_f64(r, "mean_trips",
-			      l->leave ? (double)(l->back + l->leave) / l->leave : 0,
-			      "iterations/entry");
+		if (l->leave)
+			pm_result_f64(r, "mean_trips", (double)(l->back + l->leave) / l->leave,
+				      "iterations/entry");
+		else	/* it was left elsewhere: by another branch */
+			pm_result_null(r, "mean_trips");
 		pm_names_put(&s->names, r, "from", l->head);
 		pm_names_put(&s->names, r, "to", l->tail);
 		pm_result_end(r);

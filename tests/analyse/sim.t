@@ -254,3 +254,7 @@ $ pugmark run -q --exec -o rep.pug -- "$PROGRAMS/bare" >/dev/null; R=rep.pug; pu
 > bounds
 > insns
 > cache
+# A loop that ends in a jump is left by another branch: how often it is entered is not known, and not 0 times
+$ pugmark sim -s calls --csv - $TESTS/data/real.pug | sed -n 's/.*mean_trips,\([^,]*\),.*/\1/p' | awk '{ k[$1 == "" ? "none" : $1 >= 1 ? "more" : "less"]++ } END { for (i in k) print i }' | sort
+> more
+> none
