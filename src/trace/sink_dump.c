@@ -346,10 +346,11 @@ static enum pm_status dump_consume(void *self, const struct pm_batch *b, struct 
 static enum pm_status dump_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct dump *d = self;
+	const bool before = pm_failed(err);	/* a trace that is cut is shown up to there */
 
-	if (pm_failed(err) || pm_output_finish(d->out, err) == PM_OK)
-		return pm_failed(err) ? PM_ERR : PM_OK;
-	return about_file(d, err);
+	if (pm_output_finish(d->out, err) == PM_OK)
+		return PM_OK;
+	return before ? PM_ERR : about_file(d, err);
 }
 
 static void dump_destroy(void *self)
