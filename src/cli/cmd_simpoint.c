@@ -190,8 +190,11 @@ static enum pm_status cut_points(const struct cut_opts *o, const char *path,
 	pm_pipeline_free(p);
 	if (src.ops)
 		src.ops->close(src.self);
-	for (size_t i = 0; i < points->n; i++)
+	for (size_t i = 0; i < points->n; i++) {
+		if (err->file == cut[i].path)	/* it goes, with its folder */
+			err->file = o->out;
 		free((char *)cut[i].path);
+	}
 	free(cut);
 	return s;
 }
@@ -211,6 +214,8 @@ static enum pm_status save(const char *dir, const char *name, struct pm_buf *b, 
 	enum pm_status s = pm_report_save(path, b, err);
 
 	b->n = 0;
+	if (err->file == path)
+		err->file = name;
 	free(path);
 	return s;
 }

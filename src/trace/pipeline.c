@@ -729,13 +729,14 @@ enum pm_status pm_pipeline_finish_each(struct pm_pipeline *p, struct pm_result *
 
 void pm_pipeline_free(struct pm_pipeline *p)
 {
+	struct pm_err ignored = { 0 };
+
 	if (!p)
 		return;
-	pm_lanes_free(p->lanes);
-	for (unsigned k = 0; k < p->ncrew; k++) {
-		pm_expand_ops.destroy(p->crew[k].expander);
-		pm_unpacker_free(p->crew[k].unpacker);
-	}
+	if (p->lanes)
+		pm_lanes_join(p->lanes, &ignored);
+	/* sinks first: one that is not finished still writes what it has, with the code tables that
+	 * lanes and transforms have given it */
 	for (size_t i = 0; i < p->nsink; i++) {
 		for (size_t k = 0; k < p->sink[i].npart; k++)
 			if (p->sink[i].part[k] && p->sink[i].ops->destroy)
@@ -743,6 +744,13 @@ void pm_pipeline_free(struct pm_pipeline *p)
 		free(p->sink[i].part);
 		free(p->sink[i].config);
 		free(p->sink[i].light);
+		if (p->sink[i].ops->destroy)
+			p->sink[i].ops->destroy(p->sink[i].self);
+	}
+	pm_lanes_free(p->lanes);
+	for (unsigned k = 0; k < p->ncrew; k++) {
+		pm_expand_ops.destroy(p->crew[k].expander);
+		pm_unpacker_free(p->crew[k].unpacker);
 	}
 	for (size_t i = 0; i < p->nstage; i++)
 		if (p->stage[i].ops && p->stage[i].ops->destroy)
@@ -750,9 +758,6 @@ void pm_pipeline_free(struct pm_pipeline *p)
 	for (size_t i = 0; i < p->ntrans; i++)
 		if (p->trans[i].self && p->trans[i].ops->destroy)
 			p->trans[i].ops->destroy(p->trans[i].self);
-	for (size_t i = 0; i < p->nsink; i++)
-		if (p->sink[i].ops->destroy)
-			p->sink[i].ops->destroy(p->sink[i].self);
 	for (size_t i = 0; i < p->ninfo; i++)
 		free(p->info[i]);
 	free(p->info);

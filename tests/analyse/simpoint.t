@@ -101,3 +101,12 @@ $ sed 's/"warmup": [0-9]*/"warmup": 123456789/' p/points.json >e/points.json; pu
 ! pugmark: e/points.json: expected a number 'warmup' up to 0
 ! pugmark: e/points.json: expected a number 'share' from 0 to 1
 ? 1
+# No room for the parts: one error, and nothing stays. What was collected for them is written by sinks that are given up, with
+# code tables of those before them.
+$ for n in 1 8 48; do (ulimit -f $n; pugmark simpoint cut -q --interval 20k -o full $TESTS/data/real.pug 2>&1; echo $?); ls -d full* 2>/dev/null; done; :
+> pugmark: full: cannot write: File too large
+> 1
+> pugmark: full: cannot write: File too large
+> 1
+> pugmark: full: cannot write: File too large
+> 1
