@@ -22,6 +22,7 @@ struct open_sweep {
 	struct sweep_dir d;
 	struct sweep_plan p;
 	struct sweep_trace_ids ids;
+	char *folder;			/* of a plan that was named instead; errors have it */
 };
 
 static void release(struct open_sweep *s)
@@ -29,14 +30,31 @@ static void release(struct open_sweep *s)
 	sweep_trace_ids_release(&s->ids);
 	sweep_plan_release(&s->p);
 	sweep_dir_close(&s->d);
+	free(s->folder);
 }
 
+/* caches.plan: caches.sweep */
+static char *default_folder(const char *plan)
+{
+	const size_t n = strlen(plan);
+	struct pm_buf b = { 0 };
+
+	pm_buf_printf(&b, "%.*s.sweep", (int)(n > 5 && !strcmp(plan + n - 5, ".plan") ? n - 5 : n),
+		      plan);
+	pm_buf_add(&b, "", 1);
+	return (char *)b.p;
+}
+
+/* The folder @path, or that of the plan @path. */
 static enum pm_status sweep_open(struct open_sweep *s, const char *path, struct pm_err *err)
 {
 	char *traces;
+	struct stat is;
 	enum pm_status st;
 
 	*s = (struct open_sweep){ .d = { NULL, -1, -1, -1 } };
+	if (!stat(path, &is) && S_ISREG(is.st_mode))
+		path = s->folder = default_folder(path);
 	st = sweep_dir_open(&s->d, path, &s->p, err);
 	if (st)
 		return st;
@@ -68,18 +86,6 @@ static enum pm_status try_all(const struct sweep_plan *p, struct pm_err *err)
 	s = sweep_plan_try(p, tried, &t, err);
 	progress_end(&t.progress);
 	return s;
-}
-
-/* caches.plan: caches.sweep */
-static char *default_folder(const char *plan)
-{
-	const size_t n = strlen(plan);
-	struct pm_buf b = { 0 };
-
-	pm_buf_printf(&b, "%.*s.sweep", (int)(n > 5 && !strcmp(plan + n - 5, ".plan") ? n - 5 : n),
-		      plan);
-	pm_buf_add(&b, "", 1);
-	return (char *)b.p;
 }
 
 /* From the plan in @file to the folder @dir, of which no more is asked. */
@@ -387,7 +393,7 @@ static enum pm_status show_state(const struct sweep_state *t, const struct open_
 static int cmd_sweep_status(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
-		"pugmark sweep status [options] FOLDER",
+		"pugmark sweep status [options] FOLDER|PLAN",
 		"Says how far a sweep is: what is done, what failed and why, how fast it goes, and "
 		"how long yet.",
 		"On a terminal --watch shows it again until all is done. Exit status 0, whatever "
@@ -411,7 +417,7 @@ static int cmd_sweep_status(int argc, char **argv)
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
-		pm_opt_usage(&help, argc ? "only one FOLDER" : "missing FOLDER");
+		pm_opt_usage(&help, argc ? "only one FOLDER or PLAN" : "missing FOLDER or PLAN");
 	live = watch && isatty(STDOUT_FILENO);
 	if (sweep_open(&s, argv[0], &err) != PM_OK)
 		status = traces_fail(&err);
@@ -444,7 +450,7 @@ static int cmd_sweep_status(int argc, char **argv)
 static int cmd_sweep_collect(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
-		"pugmark sweep collect [options] FOLDER",
+		"pugmark sweep collect [options] FOLDER|PLAN",
 		"Writes the results of a sweep as one table, a row for each job, and as a page "
 		"with plots. Without an\n"
 		"option: CSV on standard output.",
@@ -480,7 +486,7 @@ static int cmd_sweep_collect(int argc, char **argv)
 
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
-		pm_opt_usage(&help, argc ? "only one FOLDER" : "missing FOLDER");
+		pm_opt_usage(&help, argc ? "only one FOLDER or PLAN" : "missing FOLDER or PLAN");
 	st = pm_report_can_save((const char *const []){ csv, json, parquet, html }, 4, &err);
 	if (!csv && !json && !parquet && !html)
 		csv = "-";

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "base/result.h"
 #include "isa/x86/syscall_names.h"
 #include "trace/call_stack.h"
@@ -58,7 +59,7 @@ static bool instructions(const char *options, const char *name, uint64_t least, 
 	char buf[24];
 	const char *v = pm_fmt_option(options, name, buf, sizeof buf);
 
-	if (!v || (pm_dec(v, strlen(v), n) && *n >= least))
+	if (!v || (pm_parse_u64(v, n) && *n >= least))
 		return true;
 	pm_fail_request(err, "%s=%s: expected a number of instructions", name, v);
 	return false;

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "trace/text.h"
 
 enum { SP_PAIR = 2, SP_END, SP_COMMENT };	/* flags of the opaque events; SP_END: line feed */
@@ -171,7 +172,7 @@ static void *sp_create(struct pm_output *out, const struct pm_write_opts *o, str
 	if (pm_fmt_options_check(o->options, "interval keep", err) != PM_OK)
 		return NULL;
 	v = pm_fmt_option(o->options, "interval", buf, sizeof buf);
-	if (v && (!pm_dec(v, strlen(v), &interval) || !interval)) {
+	if (v && (!pm_parse_u64(v, &interval) || !interval)) {
 		pm_fail_request(err, "interval=%s: expected a number of instructions", v);
 		return NULL;
 	}

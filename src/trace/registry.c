@@ -256,6 +256,15 @@ static bool is_directory(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
+/* JSON that a command of pugmark has written. */
+static bool is_result(const uint8_t *head, size_t n)
+{
+	static const char schema[] = "{\"name\": \"pugmark.";
+
+	return n && *head == '{' &&
+	       memmem(head, n < 4096 ? n : 4096, schema, sizeof schema - 1);
+}
+
 /* Which format the input is of; NULL: *err says why. */
 static const struct pm_format *guess(struct pm_input *in, const char *name, struct pm_err *err)
 {
@@ -268,6 +277,10 @@ static const struct pm_format *guess(struct pm_input *in, const char *name, stru
 	if (!head)
 		return NULL;
 	b = best_bid(head, n);
+	if (!b.best && is_result(head, n)) {
+		pm_fail_file(err, "a result of pugmark, not a trace");
+		return NULL;
+	}
 	/* some formats are nothing but numbers: there the name decides */
 	return b.best && !b.tie ? b.best : named && n ? named : pm_format_probe(head, n, err);
 }

@@ -19,3 +19,9 @@ $ grep -o '>[0-9.]*M</text>' c.html; grep -c '<figure class="fixed">' c.html; gr
 $ for f in c b; do sed 's/<th/\n<th/g' $f.html | grep -o '>Cost<\|>On the front<' | wc -l; done
 > 2
 > 0
+# The plan names its folder, as for run.
+$ for f in s.plan s.sweep; do pugmark sweep status --json - $f | grep '"done"' > $f.done; pugmark sweep collect $f > $f.csv; done; cmp s.plan.done s.sweep.done && cmp s.plan.csv s.sweep.csv
+$ pugmark sweep status t0.plan; echo x > t0.plan; pugmark sweep status t0.plan
+! pugmark: t0.plan: cannot open: No such file or directory
+! pugmark: t0.sweep: cannot open: No such file or directory
+? 1

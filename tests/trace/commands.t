@@ -183,3 +183,10 @@ $ pugmark dump -o no/such r.pug; pugmark dump -o /dev/full r.pug; pugmark head r
 ! pugmark: /dev/full: cannot write: No space left on device
 ! pugmark: standard output: cannot write: No space left on device
 ? 1
+# What pugmark has written about a trace is none.
+$ pugmark info --json result.json "$TESTS/data/real.pug"; pugmark info result.json
+! pugmark: result.json: a result of pugmark, not a trace
+? 1
+# Options of formats take the suffixes that all options take.
+$ for n in 20000 20k; do pugmark convert -q -t simpoint:interval=$n "$TESTS/data/real.pug" $n.bb; done; cmp 20000.bb 20k.bb && wc -l < 20k.bb
+> 10
