@@ -53,3 +53,29 @@ $ pugmark replay -q --cache-dir cold r.pugrec | cmp want -; pugmark replay -q --
 $ for i in 1 2 3 4; do (exec timeout 60 sh -c 'while :; do :; done') & all="$all $!"; done; for i in 1 2; do pugmark replay -q r.pugrec | cmp want -; done; kill $all; wait 2>/dev/null
 # Without rights to write anywhere, or to what the program had.
 $ mkdir dark && chmod 555 dark && (cd dark && pugmark replay -q ../r.pugrec | cmp ../want -)
+# A program whose file has no name any more, and one that never had one: it is in the recording, whatever the options say.
+$ cp /bin/echo gone; pugmark record -q -o g.pugrec -- bash -c 'exec 5< gone; rm gone; exec /proc/self/fd/5 it was there'; pugmark replay -q g.pugrec
+> it was there
+> it was there
+$ cat > mem.c <<'end'
++ #define _GNU_SOURCE
++ #include <fcntl.h>
++ #include <stdio.h>
++ #include <sys/mman.h>
++ #include <unistd.h>
++ int main(int argc, char **argv)
++ {
++ 	char b[65536], path[64];
++ 	int in = open(argv[1], O_RDONLY), fd = memfd_create("x", 0);
++ 	for (ssize_t n; (n = read(in, b, sizeof b)) > 0; )
++ 		write(fd, b, n);
++ 	sprintf(path, "/proc/self/fd/%d", fd);
++ 	execv(path, argv + 1);
++ 	return 1;
++ }
++ end
++ cc -w -o mem mem.c; for how in --lean --portable; do pugmark record -q $how -o m.pugrec -- ./mem /bin/echo from memory; pugmark replay -q m.pugrec; rm m.pugrec; done
+> from memory
+> from memory
+> from memory
+> from memory
