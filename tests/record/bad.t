@@ -41,3 +41,11 @@ $ pugmark record -o w.pugrec -- /usr/bin/sh -c 'echo x > f; mkdir d; echo done';
 > done
 > done
 > 2
+# A recording that cannot be written: the program does not run. If the program cannot run, no file appears, and one that is there stays.
+$ pugmark record -o not-there/r.pugrec -- /usr/bin/sh -c 'echo ran'
+! pugmark: not-there/r.pugrec: cannot create: No such file or directory
+? 1
+$ pugmark record -o new.pugrec -- ./not-there; ls new.pugrec 2>&1 | grep -c 'No such'; cp r.pugrec kept; pugmark record -o kept -- ./not-there; cmp kept r.pugrec
+! pugmark: ./not-there: cannot execute: No such file or directory
+> 1
+! pugmark: ./not-there: cannot execute: No such file or directory

@@ -35,12 +35,18 @@ struct recorder {
 	double passed;			/* when pass_turn() did so last */
 };
 
-void record_open(struct session *s)
+enum pm_status record_open(struct session *s, struct pm_err *err)
 {
+	struct rec_writer *w;
+
 	if (!s->opts->record)
-		return;
+		return PM_OK;
+	w = rec_create(s->opts->record, err);
+	if (!w)
+		return PM_ERR;
 	s->recorder = pm_alloc(sizeof *s->recorder);
-	s->recorder->w = rec_create(s->opts->record);
+	s->recorder->w = w;
+	return PM_OK;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

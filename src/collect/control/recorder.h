@@ -17,7 +17,8 @@
 #include "collect/control/session.h"
 
 /* ---- recorder.c ----------------------------------------------------------------------------- */
-void record_open(struct session *s);
+/* Before the program is launched. PM_ERR: the recording cannot be written. */
+enum pm_status record_open(struct session *s, struct pm_err *err);
 /* @pid, with thread block @block, stands at its exec stop: from here on it is recorded. False: it
  * cannot be; @why says. */
 bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct user_regs_struct *regs,

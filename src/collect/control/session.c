@@ -372,7 +372,7 @@ static enum pm_status begin(struct session *s, bool goes_back, struct pm_err *er
 	pm_guard_last(PM_GUARD_SESSION, let_go, s);
 	if (session_open(s, err) != PM_OK ||
 	    (!o->no_cache && cache_open(&s->spaces, &cache, err) != PM_OK) ||
-	    open_trace(s, err) != PM_OK) {
+	    open_trace(s, err) != PM_OK || record_open(s, err) != PM_OK) {
 		close_unused(s);
 		return PM_ERR;
 	}
@@ -380,7 +380,6 @@ static enum pm_status begin(struct session *s, bool goes_back, struct pm_err *er
 	 * dispositions that were here before, so no handler of ours is set yet. */
 	wake_hold_signals(&s->signals, s->head);
 	s->begun = pm_now();
-	record_open(s);
 	check_calls_open(s);
 	stops_open(s);
 	if (goes_back)

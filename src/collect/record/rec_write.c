@@ -13,18 +13,32 @@
 struct rec_writer {
 	const char *path;
 	int fd;
+	bool made;			/* nothing was there before */
 	uint64_t bytes;
 	struct pm_err err;
 	struct pm_buf payload, packed;
 	ZSTD_CCtx *zstd;
 };
 
-struct rec_writer *rec_create(const char *path)
+struct rec_writer *rec_create(const char *path, struct pm_err *err)
 {
-	struct rec_writer *w = pm_alloc(sizeof *w);
+	struct rec_writer *w;
+	bool made = true;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
+	if (fd < 0 && errno == EEXIST) {
+		made = false;
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	}
+	if (fd < 0) {
+		err->file = path;
+		pm_fail_errno(err, "cannot create");
+		return NULL;
+	}
+	w = pm_alloc(sizeof *w);
 	w->path = path;
-	w->fd = -1;
+	w->fd = fd;
+	w->made = made;
 	w->zstd = ZSTD_createCCtx();
 	if (!w->zstd)
 		pm_out_of_memory(0);
@@ -56,10 +70,9 @@ static void begin_file(struct rec_writer *w)
 	uint8_t head[REC_HEAD] = REC_MAGIC;
 	const uint32_t version = htole32(REC_VERSION);
 
-	w->fd = open(w->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (w->fd < 0) {
+	if (ftruncate(w->fd, 0) && errno != EINVAL) {	/* EINVAL: a pipe, a device */
 		w->err.file = w->path;
-		pm_fail_errno(&w->err, "cannot create");
+		pm_fail_errno(&w->err, "cannot write");
 		return;
 	}
 	memcpy(head + 8, &version, sizeof version);
@@ -76,7 +89,7 @@ static void put_chunk(struct rec_writer *w, enum rec_kind kind, uint32_t stream,
 
 	if (pm_failed(&w->err))
 		return;
-	if (w->fd < 0)
+	if (!w->bytes)
 		begin_file(w);
 	w->packed.n = 0;
 	packed = ZSTD_compressCCtx(w->zstd, pm_buf_room(&w->packed, most), most, p, n, 1);
@@ -220,10 +233,12 @@ uint64_t rec_bytes(const struct rec_writer *w)
 
 enum pm_status rec_finish(struct rec_writer *w, struct pm_err *err)
 {
-	if (w->fd >= 0 && close(w->fd) && !pm_failed(&w->err)) {
+	if (close(w->fd) && !pm_failed(&w->err)) {
 		w->err.file = w->path;
 		pm_fail_errno(&w->err, "cannot write");
 	}
+	if (w->made && !w->bytes)
+		unlink(w->path);
 	if (pm_failed(&w->err) && !pm_failed(err))
 		*err = w->err;
 	ZSTD_freeCCtx(w->zstd);

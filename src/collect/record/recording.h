@@ -89,8 +89,9 @@ struct rec_file {
 
 /* ---- rec_write.c ----------------------------------------------------------------------------- */
 struct rec_writer;
-/* @path, which must outlive it, is made anew when the first chunk is written. */
-struct rec_writer *rec_create(const char *path);
+/* To write @path, which must outlive it. A file that is there is kept until the first chunk is
+ * written; if none ever is, there is no new file. NULL after pm_fail: it cannot be written. */
+struct rec_writer *rec_create(const char *path, struct pm_err *err);
 void rec_start(struct rec_writer *w, uint32_t stream, const struct rec_start *s);
 void rec_file(struct rec_writer *w, uint32_t number, const struct rec_file *f);
 void rec_data(struct rec_writer *w, uint32_t number, uint64_t off, const void *p, size_t n);
