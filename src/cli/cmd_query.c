@@ -11,6 +11,7 @@
 #include "cli/run_ends.h"
 #include "cli/traces.h"
 #include "collect/query/query.h"
+#include "collect/query/trace_parts.h"
 
 static const struct pm_opt_help help = {
 	"pugmark query [options] RECORDING QUESTION...",
@@ -268,7 +269,7 @@ int cmd_query(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc < 2)
 		pm_opt_usage(&help, argc ? "missing QUESTION" : "missing RECORDING");
-	if (!jobs || jobs > QUERY_WORKERS)
+	if (!parts_number(jobs))
 		pm_opt_usage(&help, "-j: from 1 to 64");
 	for (int i = 1; i < argc; i++)			/* all of them, before anything runs */
 		if (query_parse(argv[i], &q, &err) != PM_OK)

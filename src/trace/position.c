@@ -56,6 +56,13 @@ int pm_position_compare(const struct pm_position *a, const struct pm_position *b
 	return a->insns < b->insns ? -1 : a->insns > b->insns;
 }
 
+int pm_position_order(const struct pm_position *a, const struct pm_position *b)
+{
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return pm_position_compare(a, b);
+}
+
 /* ---- traces ---------------------------------------------------------------------------------- */
 enum goes { NOT_KNOWN, GOES_ELSEWHERE, GOES_ANYWHERE };
 

@@ -30,6 +30,8 @@ bool pm_position_parse(const char *text, struct pm_position *to);
 const char *pm_position_text(const struct pm_position *p, char text[PM_POSITION_TEXT]);
 /* Of one thread: negative, 0, positive. */
 int pm_position_compare(const struct pm_position *a, const struct pm_position *b);
+/* Likewise of several, thread by thread. */
+int pm_position_order(const struct pm_position *a, const struct pm_position *b);
 
 /* The positions in a trace that was made of a recording: where its threads stand as its events
  * pass. */

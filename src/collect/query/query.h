@@ -73,9 +73,9 @@ struct query_asker {
 	bool (*answer)(void *self, const struct query_answer *a);	/* false: enough */
 	uint64_t most;			/* no more than so many are wanted; 0: all */
 	unsigned workers;		/* replays at once that visit calls or writes, each a
-					 * share of them (visit_parts.c); 0 or 1: one */
+					 * share of them (visit_parts.c): parts_number() of
+					 * trace_parts.h; 0 or 1: one */
 };
-#define QUERY_WORKERS 64u		/* at most */
 
 enum pm_status query_parse(const char *text, struct query *q, struct pm_err *err);
 /* @o: how to run; record, replay, stops, kind and pipeline are set here. */

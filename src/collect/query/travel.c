@@ -34,11 +34,8 @@ struct traveller {
 static int by_thread(const void *a, const void *b)
 {
 	const struct stop *x = a, *y = b;
-	int order;
+	const int order = pm_position_order(&x->at, &y->at);
 
-	if (x->at.tid != y->at.tid)
-		return x->at.tid < y->at.tid ? -1 : 1;
-	order = pm_position_compare(&x->at, &y->at);
 	return order ? order : x->mark < y->mark ? -1 : x->mark > y->mark;
 }
 

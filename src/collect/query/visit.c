@@ -47,9 +47,7 @@ static int by_position(const void *a, const void *b)
 {
 	const struct spot *x = *(struct spot *const *)a, *y = *(struct spot *const *)b;
 
-	if (x->at.tid != y->at.tid)
-		return x->at.tid < y->at.tid ? -1 : 1;
-	return pm_position_compare(&x->at, &y->at);
+	return pm_position_order(&x->at, &y->at);
 }
 
 static struct spot_course *course_of(struct visitor *v, uint32_t tid)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "collect/query/query_work.h"
+#include "collect/query/trace_parts.h"
 
 #define LEAST 64u			/* spots of a worker: a replay costs as much as some */
 
@@ -105,7 +106,7 @@ static bool has_message(struct share *w)
 /* What is in the pipes of all, so that none waits for its turn to be told. */
 static void receive_some(struct share *w, unsigned n)
 {
-	struct pollfd p[QUERY_WORKERS];
+	struct pollfd p[PARTS_WORKERS];
 
 	for (unsigned i = 0; i < n; i++)
 		p[i] = (struct pollfd){ .fd = w[i].fd, .events = POLLIN };
@@ -216,9 +217,7 @@ static int by_position(const void *a, const void *b)
 {
 	const struct spot *x = a, *y = b;
 
-	if (x->at.tid != y->at.tid)
-		return x->at.tid < y->at.tid ? -1 : 1;
-	return pm_position_compare(&x->at, &y->at);
+	return pm_position_order(&x->at, &y->at);
 }
 
 /* See stopped_event(). */
@@ -266,13 +265,15 @@ static enum pm_status tell_all(struct share *w, unsigned n, const struct query_a
  * while it waited (visit.c): then one replay has to see them all. */
 static unsigned workers_for(const struct spots *s, unsigned wanted)
 {
-	bool calls = false;
+	bool calls = false, threads = false;
 
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		calls |= s->v[i].call;
-	if (calls && s->v[0].at.tid != s->v[s->n - 1].at.tid)
+		threads |= s->v[i].at.tid != s->v->at.tid;
+	}
+	if (calls && threads)
 		return 1;
-	wanted = wanted < QUERY_WORKERS ? wanted : QUERY_WORKERS;
+	wanted = wanted < PARTS_WORKERS ? wanted : PARTS_WORKERS;
 	return s->n / LEAST < wanted ? (unsigned)(s->n / LEAST) : wanted;
 }
 
@@ -280,17 +281,15 @@ enum pm_status spots_visit_parts(const char *recording, const struct query *q, s
 				 const struct pm_run_opts *o, const struct query_asker *who,
 				 struct pm_err *err)
 {
-	struct share w[QUERY_WORKERS] = { 0 };
+	struct share w[PARTS_WORKERS] = { 0 };
+	const unsigned n = workers_for(s, who->workers);
 	enum pm_status st;
-	unsigned n;
 
-	if (s->n)
-		qsort(s->v, s->n, sizeof *s->v, by_position);
-	n = workers_for(s, who->workers);
-	for (unsigned i = 0; i < n; i++)
-		w[i].fd = -1;
 	if (n < 2)
 		return spots_visit(recording, q, s, o, who, err);
+	for (unsigned i = 0; i < n; i++)
+		w[i].fd = -1;
+	qsort(s->v, s->n, sizeof *s->v, by_position);
 	st = start(w, n, recording, q, s, o, err);
 	if (st == PM_OK)
 		st = tell_all(w, n, who, err);
