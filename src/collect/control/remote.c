@@ -139,8 +139,17 @@ static void as_without_ptrace(pid_t tid)
 	ptrace(PTRACE_SETREGS, tid, 0, &r);
 }
 
-/* Is its process being stopped? */
-static bool is_stopping(pid_t tid)
+/* A fault of the instruction at which the thread stands. */
+static bool is_fault(const siginfo_t *info)
+{
+	return info->si_code > 0 &&
+	       (info->si_signo == SIGSEGV || info->si_signo == SIGBUS ||
+		info->si_signo == SIGILL || info->si_signo == SIGFPE || info->si_signo == SIGTRAP);
+}
+
+/* Is a fault on its way to the thread, or a SIGSTOP to it or its process? Our stop may come in
+ * front of them. */
+static bool has_to_take(pid_t tid)
 {
 	static const uint32_t queue[2] = { 0, PTRACE_PEEKSIGINFO_SHARED };
 	siginfo_t info;
@@ -149,25 +158,9 @@ static bool is_stopping(pid_t tid)
 		struct __ptrace_peeksiginfo_args from = { .nr = 1, .flags = queue[i] };
 
 		for (; ptrace(PTRACE_PEEKSIGINFO, tid, &from, &info) == 1; from.off++)
-			if (info.si_signo == SIGSTOP)
+			if (info.si_signo == SIGSTOP || (!queue[i] && is_fault(&info)))
 				return true;
 	}
-	return false;
-}
-
-/* Is a fault of the instruction at which the thread stands on its way to it? A stop may come in
- * between. */
-static bool has_faulted(pid_t tid)
-{
-	struct __ptrace_peeksiginfo_args from = { .nr = 1 };
-	siginfo_t info;
-
-	for (; ptrace(PTRACE_PEEKSIGINFO, tid, &from, &info) == 1; from.off++)
-		if (info.si_code > 0 &&
-		    (info.si_signo == SIGSEGV || info.si_signo == SIGBUS ||
-		     info.si_signo == SIGILL || info.si_signo == SIGFPE ||
-		     info.si_signo == SIGTRAP))
-			return true;
 	return false;
 }
 
@@ -192,7 +185,7 @@ static enum hold_result to_stop(pid_t tid)
 			sig = WSTOPSIG(status);
 		else if (WSTOPSIG(status) != SIGTRAP)
 			return HOLD_STOPPED;
-		else if (!has_faulted(tid) && !is_stopping(tid))
+		else if (!has_to_take(tid))
 			return HELD;
 		else if (pm_now() > end)
 			return HOLD_BUSY;
