@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -100,4 +101,28 @@ void maps_release(struct maps *m)
 	free(m->v);
 	pm_buf_release(&m->text);
 	*m = (struct maps){ 0 };
+}
+
+static bool is_file_of(const struct mapping *m, int fd)
+{
+	struct stat st;
+
+	return fd >= 0 && !fstat(fd, &st) && st.st_dev == m->dev && st.st_ino == m->ino;
+}
+
+int maps_open(pid_t pid, const struct mapping *m)
+{
+	char exe[64];
+	const char *const path[] = { m->path, exe };
+
+	snprintf(exe, sizeof exe, "/proc/%d/exe", (int)pid);
+	for (size_t i = 0; i < NR(path); i++) {
+		const int fd = open(path[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+		if (is_file_of(m, fd))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
 }

@@ -29,6 +29,9 @@ struct maps {
 
 /* Reads anew what @m, { 0 } or read before, holds. False: it cannot be read. */
 bool maps_read(pid_t pid, struct maps *m);
+/* To read the file that is mapped at @m of @pid, also that of its program if it has no name (any
+ * more); the caller closes it. -1: it cannot be had. */
+int maps_open(pid_t pid, const struct mapping *m);
 /* The path as the file has it, of one in a file of lines like /proc's: there a line feed is \012,
  * and a backslash stays as it is. @path, which may become shorter, is taken as it stands if such a
  * file exists, or if neither does. */

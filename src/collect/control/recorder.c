@@ -57,8 +57,7 @@ static bool is_elf(int fd)
 	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
 }
 
-/* Programs and libraries of the system stay as they are for a while, and are many. What has no name
- * any more nobody finds again. */
+/* Programs and libraries of the system stay as they are for a while, and are many. */
 static bool is_systems(const char *path)
 {
 	static const char *const dirs[] = { "/usr/", "/lib", "/bin/", "/sbin/", "/opt/", "/nix/",
@@ -75,8 +74,9 @@ static uint32_t add_file(struct session *s, int fd, const struct stat *st, const
 {
 	struct recorder *r = s->recorder;
 	const bool elf = is_elf(fd);
+	const bool nameless = !st->st_nlink;	/* nobody finds it again */
 	struct known_file k = { st->st_dev, st->st_ino, st->st_size, st->st_ctim,
-				s->opts->portable || !elf || !st->st_nlink ||
+				s->opts->portable || !elf || nameless ||
 				(!s->opts->lean && !is_systems(path)) };
 	struct rec_file f = { path, (uint64_t)st->st_size, 0, k.kept };
 
@@ -195,32 +195,6 @@ static void add_contents(struct beginning *b, const struct mapping *x, int fd)
 	}
 }
 
-static bool is_file(int fd, const struct mapping *x)
-{
-	struct stat st;
-
-	return fd >= 0 && !fstat(fd, &st) && st.st_dev == x->dev && st.st_ino == x->ino;
-}
-
-/* The file of @x; -1: it cannot be had. A program may have been executed from a file that has no
- * name, or none any more. */
-static int open_mapped(pid_t pid, const struct mapping *x)
-{
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	char exe[64];
-	int fd = open(x->path, flags);
-
-	if (is_file(fd, x))
-		return fd;
-	close(fd);
-	snprintf(exe, sizeof exe, "/proc/%d/exe", pid);
-	fd = open(exe, flags);
-	if (is_file(fd, x))
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static bool add_map(struct beginning *b, const struct mapping *x)
 {
 	struct rec_map m = { x->lo, x->hi, x->ino ? x->off : 0, x->prot & 7,
@@ -230,7 +204,7 @@ static bool add_map(struct beginning *b, const struct mapping *x)
 	if (!strcmp(x->path, "[stack]"))
 		m.flags |= RT_START_STACK;
 	if (x->ino) {
-		fd = open_mapped(b->pid, x);
+		fd = maps_open(b->pid, x);
 		if (fd >= 0)
 			m.file = record_file(b->s, fd, x->off, x->hi - x->lo, x->path);
 		if (!m.file) {

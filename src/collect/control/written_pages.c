@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -153,17 +152,18 @@ static void add_byte(struct comparison *l, uint64_t at)
 }
 
 /* A page that nobody had touched at the last comparison: the file's, or zeros. False: not known. */
-static bool untouched(const struct mapping *m, uint64_t at, uint8_t *to)
+static bool untouched(const struct comparison *l, uint64_t at, uint8_t *to)
 {
-	struct stat st;
-	ssize_t got = -1;
+	const struct mapping *m = l->m;
+	ssize_t got;
 	int fd;
 
 	if (!m->ino)
 		return true;
-	fd = open(m->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0 && !fstat(fd, &st) && st.st_dev == m->dev && st.st_ino == m->ino)
-		got = pread(fd, to, PAGE, (off_t)(m->off + (at - m->lo)));
+	fd = maps_open(l->w->pid, m);
+	if (fd < 0)
+		return false;
+	got = pread(fd, to, PAGE, (off_t)(m->off + (at - m->lo)));
 	close(fd);
 	return got >= 0;
 }
@@ -178,7 +178,7 @@ static void compare(struct comparison *l, uint64_t at, const uint8_t *now)
 		return;
 	if (!was) {
 		was = new_copy(l->w, at / PAGE);
-		if (!l->fn || !untouched(l->m, at, was))
+		if (!l->fn || !untouched(l, at, was))
 			memcpy(was, now, PAGE);
 	}
 	if (!memcmp(was, now, PAGE))
