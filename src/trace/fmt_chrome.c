@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/number.h"
 #include "base/result.h"
 #include "isa/x86/syscall_names.h"
 #include "trace/call_stack.h"
@@ -52,27 +51,14 @@ struct chrome_writer {
 	char *program;			/* that was run; NULL: not known */
 };
 
-/* The option @name, if it is there. */
-static bool instructions(const char *options, const char *name, uint64_t least, uint64_t *n,
-			 struct pm_err *err)
-{
-	char buf[24];
-	const char *v = pm_fmt_option(options, name, buf, sizeof buf);
-
-	if (!v || (pm_parse_u64(v, n) && *n >= least))
-		return true;
-	pm_fail_request(err, "%s=%s: expected a number of instructions", name, v);
-	return false;
-}
-
 static void *chrome_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err)
 {
 	struct chrome_writer *w;
 	uint64_t every = 10000, min = 1000;
 
 	if (pm_fmt_options_check(o->options, "every min", err) != PM_OK ||
-	    !instructions(o->options, "every", 1, &every, err) ||
-	    !instructions(o->options, "min", 0, &min, err))
+	    pm_fmt_option_insns(o->options, "every", 1, &every, err) != PM_OK ||
+	    pm_fmt_option_insns(o->options, "min", 0, &min, err) != PM_OK)
 		return NULL;
 	w = pm_alloc(sizeof *w);
 	w->min = min;

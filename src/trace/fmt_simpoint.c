@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/number.h"
 #include "trace/text.h"
 
 enum { SP_PAIR = 2, SP_END, SP_COMMENT };	/* flags of the opaque events; SP_END: line feed */
@@ -167,15 +166,10 @@ static void *sp_create(struct pm_output *out, const struct pm_write_opts *o, str
 	struct sp_writer *w;
 	uint64_t interval = 100000000;
 	char buf[24];
-	const char *v;
 
-	if (pm_fmt_options_check(o->options, "interval keep", err) != PM_OK)
+	if (pm_fmt_options_check(o->options, "interval keep", err) != PM_OK ||
+	    pm_fmt_option_insns(o->options, "interval", 1, &interval, err) != PM_OK)
 		return NULL;
-	v = pm_fmt_option(o->options, "interval", buf, sizeof buf);
-	if (v && (!pm_parse_u64(v, &interval) || !interval)) {
-		pm_fail_request(err, "interval=%s: expected a number of instructions", v);
-		return NULL;
-	}
 	/* basic-block vectors themselves offer no facts, and may be written again */
 	if (o->facts && !(o->facts & PM_HAS_INSNS)) {
 		pm_fail_file(err, "writing basic-block vectors needs instruction boundaries, and "

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/near.h"
+#include "base/number.h"
 #include "trace/text.h"
 
 const int8_t pm_hexval[256] = {
@@ -259,6 +260,17 @@ const char *pm_fmt_option(const char *options, const char *key, char *buf, size_
 		o += n + (o[n] == ',');
 	}
 	return NULL;
+}
+
+enum pm_status pm_fmt_option_insns(const char *options, const char *key, uint64_t least,
+				   uint64_t *n, struct pm_err *err)
+{
+	char buf[24];
+	const char *v = pm_fmt_option(options, key, buf, sizeof buf);
+
+	if (!v || (pm_parse_u64(v, n) && *n >= least))
+		return PM_OK;
+	return pm_fail_request(err, "%s=%s: expected a number of instructions", key, v);
 }
 
 static enum pm_status unknown_option(const char *option, size_t n, const char *known,

@@ -337,6 +337,9 @@ bool pm_looks_text(const uint8_t *head, size_t n);
 /* ---- options: "order=le,keep" ---------------------------------------------------------------- */
 /* Value of @key in @options: "" when the key stands alone; NULL when it is absent. Into @buf. */
 const char *pm_fmt_option(const char *options, const char *key, char *buf, size_t size);
+/* The same as a number of instructions, @least or more, into *@n, which stays if it is absent. */
+enum pm_status pm_fmt_option_insns(const char *options, const char *key, uint64_t least,
+				   uint64_t *n, struct pm_err *err);
 /* Fails on any key that is not in the blank-separated list @known. */
 enum pm_status pm_fmt_options_check(const char *options, const char *known, struct pm_err *err);
 
