@@ -15,3 +15,8 @@ $ pugmark convert --skip 5 r.pugrec x.pug
 $ pugmark convert --values part.pug x.pug
 ! pugmark: part.pug:0x0: not a recording
 ? 1
+# No room for the references that it collects first: that is said, though the replay has been ended on purpose.
+$ unshare -rm true 2> /dev/null || { printf '1\n0\n'; exit 0; }
++ mkdir small; pugmark record -q -o ls.pugrec -- /bin/ls / >out; unshare -rm sh -c 'mount -t tmpfs -o size=4k,mode=700 none small && TMPDIR=$PWD/small pugmark convert -q --values --length 50000 ls.pugrec none.pug 2> said; grep -c "a temporary file: cannot write: No space left" said; ls none.pug 2> /dev/null | wc -l'
+> 1
+> 0

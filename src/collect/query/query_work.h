@@ -66,13 +66,21 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 			   const struct pm_run_opts *o, const struct query_asker *who,
 			   struct pm_err *err);
 
-/* visit_parts.c: as spots_visit(), of calls or stores, by who->workers replays at once. @s is
- * sorted. */
+/* visit_parts.c: as spots_visit(), of calls or stores, by who->workers replays at once. It may
+ * sort @s. */
 enum pm_status spots_visit_parts(const char *recording, const struct query *q, struct spots *s,
 				 const struct pm_run_opts *o, const struct query_asker *who,
 				 struct pm_err *err);
 
-/* query_replay.c: one replay of @recording as @run says, whose .replay and .argv are set here. */
+/* query_replay.c: .replay and .argv of @run are those of @recording, until it is closed. */
+enum pm_status query_open(const char *recording, struct pm_run_opts *run, struct pm_err *err);
+void query_close(struct pm_run_opts *run);
+/* One replay of what is open, with a trace as @run->kind says, to @sink. It ends early, and well,
+ * if the sink fails with this message. */
+#define QUERY_ENOUGH "no more is wanted"
+enum pm_status query_consume(struct pm_run_opts *run, const struct pm_sink_ops *ops, void *sink,
+			     struct pm_err *err);
+/* One replay of @recording as @run says, whose .replay and .argv are set here. */
 enum pm_status query_replay(const char *recording, struct pm_run_opts *run, struct pm_err *err);
 /* The same, but the replay is kept (pm_replay_go()), and the recording is open. */
 struct query_kept {			/* all zero: not yet */

@@ -17,7 +17,6 @@
 /* A position in 64 bits, in an event's value. */
 #define INSN_BITS 20
 #define MOST_INSNS ((1ull << INSN_BITS) - 1)
-#define ENOUGH "no more is wanted"	/* the error that ends the first replay */
 #define SPAN_MOST 0x100000u		/* bytes that a rep-prefixed instruction goes over */
 
 static bool is_ref(const struct pm_event *ev)
@@ -30,7 +29,6 @@ struct stamp {
 	struct pm_positions *positions;
 	struct values_part part;
 	uint64_t n;			/* instructions so far */
-	bool enough;			/* the part is complete */
 	struct pm_map emitted;		/* instructions, of each stream */
 	struct pm_output *out;
 	void *writer;
@@ -59,6 +57,12 @@ static uint64_t packed(const struct pm_batch *b, const struct pm_position_thread
 	const uint64_t insns = t->at.insns - (t->at.insns && (!i || i->pc == t->pc));
 
 	return insns > MOST_INSNS ? UINT64_MAX : t->at.clock << INSN_BITS | insns;
+}
+
+static enum pm_status fail_written(struct pm_err *err)
+{
+	err->file = "a temporary file";
+	return PM_ERR;
 }
 
 static enum pm_status stamp_consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -94,20 +98,23 @@ static enum pm_status stamp_consume(void *self, const struct pm_batch *b, struct
 	}
 	out.ev = s->ev;
 	if (out.n && pug_write(s->writer, &out, err) != PM_OK)
-		return PM_ERR;
-	s->enough = s->part.length && s->n > s->part.skip &&
-		    s->n - s->part.skip > s->part.length;
-	return s->enough ? pm_fail(err, 0, ENOUGH) : PM_OK;
+		return fail_written(err);
+	if (s->part.length && s->n > s->part.skip && s->n - s->part.skip > s->part.length)
+		return pm_fail(err, 0, QUERY_ENOUGH);
+	return PM_OK;
 }
 
+/* What goes wrong here is told in place of why the replay was ended. */
 static enum pm_status stamp_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct stamp *s = self;
+	struct pm_err own = { 0 };
 
 	(void)r;
-	if (pug_write_finish(s->writer, err) != PM_OK)
-		return PM_ERR;
-	return pm_output_finish(s->out, err);
+	if (pug_write_finish(s->writer, &own) == PM_OK && pm_output_finish(s->out, &own) == PM_OK)
+		return PM_OK;
+	*err = own;
+	return fail_written(err);
 }
 
 static void stamp_free(struct stamp *s)
@@ -151,38 +158,6 @@ static struct stamp *stamp_new(const char *path, const char *program,
 	return NULL;
 }
 
-/* Has nothing gone wrong but that the sink has ended the replay? */
-static bool is_fine(const struct pm_err *err)
-{
-	return !*err->msg || !strcmp(err->msg, ENOUGH);
-}
-
-static enum pm_status stamp_all(struct stamp *s, struct pm_run_opts *run, struct pm_err *err)
-{
-	struct pm_pipeline *p = pm_pipeline_new();
-	struct pm_counts *counts = NULL;
-	struct pm_err late = { 0 };
-	enum pm_status st;
-
-	run->pipeline = p;
-	pm_pipeline_sink(p, &stamp_ops, s);
-	st = pm_pipeline_start(p, pm_run_facts(XL_EXEC), "replays", err);
-	if (st == PM_OK) {
-		st = pm_run(run, &counts, err);
-		if (pm_pipeline_finish(p, NULL, &late) != PM_OK && (st == PM_OK || is_fine(err))) {
-			*err = late;
-			st = PM_ERR;
-		}
-	}
-	if (s->enough && is_fine(err)) {
-		*err = (struct pm_err){ 0 };
-		st = PM_OK;
-	}
-	pm_counts_free(counts);
-	pm_pipeline_free(p);
-	return st;
-}
-
 static enum pm_status make_trace(const char *recording, const char *path,
 				 const struct values_part *part, const struct pm_run_opts *o,
 				 struct pm_err *err)
@@ -192,15 +167,14 @@ static enum pm_status make_trace(const char *recording, const char *path,
 	enum pm_status st = PM_ERR;
 
 	run.kind = XL_EXEC;
-	if (rec_open(recording, &run.replay, err) != PM_OK)
+	if (query_open(recording, &run, err) != PM_OK)
 		return PM_ERR;
-	run.argv = (char **)(uintptr_t)rec_start_of(run.replay, 0)->argv;
 	s = stamp_new(path, run.argv[0], part, err);
 	if (s) {
-		st = stamp_all(s, &run, err);
+		st = query_consume(&run, &stamp_ops, s, err);
 		stamp_free(s);
 	}
-	rec_close(run.replay);
+	query_close(&run);
 	return st;
 }
 
@@ -464,7 +438,7 @@ enum pm_status values_open(const char *recording, const struct values_part *part
 {
 	struct ref_values *v = pm_alloc(sizeof *v);
 	const int fd = pm_temp_file(err);
-	char path[64];
+	static char path[64];		/* errors have it */
 	enum pm_status st = fd >= 0 ? PM_OK : PM_ERR;
 
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);

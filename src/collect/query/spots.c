@@ -76,7 +76,6 @@ struct spot_finder {
 	uint64_t most;			/* of spots_wanted */
 	uint32_t tid;			/* the only thread so far */
 	bool several;			/* there may be another one by now */
-	bool enough;
 };
 
 /* ---- what the log says ----------------------------------------------------------------------- */
@@ -661,8 +660,9 @@ static enum pm_status pass_batch(struct spot_finder *f, const struct pm_batch *b
 	*last_of(f->to, t->at.tid) = t->at;
 	f->several |= f->tid && f->tid != b->stream->tid;
 	f->tid = b->stream->tid;
-	f->enough = st == PM_OK && f->most && !f->several && f->to->n >= f->most;
-	return f->enough ? pm_fail(err, 0, "no more is wanted") : st;
+	if (st == PM_OK && f->most && !f->several && f->to->n >= f->most)
+		return pm_fail(err, 0, QUERY_ENOUGH);
+	return st;
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -715,22 +715,13 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 {
 	const bool calls = !f->nrange;
 	struct pm_run_opts run = *o;
-	struct pm_pipeline *p = pm_pipeline_new();
-	struct pm_err late = { 0 };
 	enum pm_status st;
 
 	run.kind = calls ? XL_BRANCH : XL_EXEC;
-	run.pipeline = p;
-	pm_pipeline_sink(p, calls ? &calls_ops.ops : &accesses_ops.ops, f);
-	st = pm_pipeline_start(p, pm_run_facts(run.kind), "replays", err);
-	if (st == PM_OK) {
-		st = query_replay(recording, &run, err);
-		if (pm_pipeline_finish(p, NULL, &late) != PM_OK && st == PM_OK) {
-			*err = late;
-			st = PM_ERR;
-		}
-	}
-	pm_pipeline_free(p);
+	if (query_open(recording, &run, err) != PM_OK)
+		return PM_ERR;
+	st = query_consume(&run, calls ? &calls_ops.ops : &accesses_ops.ops, f, err);
+	query_close(&run);
 	return st;
 }
 
@@ -751,10 +742,6 @@ enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 		st = read_logs(&f, recording, err);
 	if (st == PM_OK)
 		st = replay(&f, recording, o, err);
-	if (f.enough) {
-		*err = (struct pm_err){ 0 };
-		st = PM_OK;
-	}
 	pass_rest(&f);
 	pm_positions_free(f.positions);
 	for (size_t i = 0; i < f.nblocks; i++)
