@@ -19,22 +19,15 @@ void query_close(struct pm_run_opts *run)
 	run->replay = NULL;
 }
 
-static enum pm_status replay(const struct pm_run_opts *run, struct pm_err *err)
-{
-	struct pm_counts *counts = NULL;
-	const enum pm_status st = pm_run(run, &counts, err);
-
-	pm_counts_free(counts);
-	return st;
-}
-
 enum pm_status query_replay(const char *recording, struct pm_run_opts *run, struct pm_err *err)
 {
+	struct pm_counts *counts = NULL;
 	enum pm_status st;
 
 	if (query_open(recording, run, err) != PM_OK)
 		return PM_ERR;
-	st = replay(run, err);
+	st = pm_run(run, &counts, err);
+	pm_counts_free(counts);
 	query_close(run);
 	return st;
 }
@@ -52,6 +45,7 @@ enum pm_status query_consume(struct pm_run_opts *run, const struct pm_sink_ops *
 			     struct pm_err *err)
 {
 	struct pm_pipeline *p = pm_pipeline_new();
+	struct pm_counts *counts = NULL;	/* its code is the trace's */
 	struct pm_err late = { 0 };
 	enum pm_status st, finished = PM_OK;
 
@@ -59,7 +53,7 @@ enum pm_status query_consume(struct pm_run_opts *run, const struct pm_sink_ops *
 	pm_pipeline_sink(p, ops, sink);
 	st = pm_pipeline_start(p, pm_run_facts(run->kind), "replays", err);
 	if (st == PM_OK) {
-		st = without_enough(replay(run, err), err);
+		st = without_enough(pm_run(run, &counts, err), err);
 		finished = without_enough(pm_pipeline_finish(p, NULL, &late), &late);
 	}
 	if (st == PM_OK && finished != PM_OK) {
@@ -67,6 +61,7 @@ enum pm_status query_consume(struct pm_run_opts *run, const struct pm_sink_ops *
 		st = PM_ERR;
 	}
 	pm_pipeline_free(p);
+	pm_counts_free(counts);
 	return st;
 }
 
