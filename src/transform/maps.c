@@ -301,6 +301,16 @@ enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_
 									  : PM_MAPPED_NOT_YET;
 }
 
+uint32_t pm_maps_memory(struct pm_maps *m, const struct pm_stream *s)
+{
+	return (uint32_t)(space_of(m, s) - m->space);
+}
+
+bool pm_maps_shared(const struct pm_maps *m, uint32_t memory)
+{
+	return m->space[memory].several;
+}
+
 #define GENERATIONS 64			/* a number that is used again may be its own ancestor */
 
 bool pm_maps_had(struct pm_maps *m, const struct pm_stream *s, uint64_t addr, uint64_t size)

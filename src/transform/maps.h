@@ -21,13 +21,17 @@ void pm_maps_event(struct pm_maps *m, const struct pm_batch *b, const struct pm_
 
 enum pm_mapped {
 	PM_MAPPED_UNKNOWN,		/* nothing is known about the process's memory */
-	PM_MAPPED_NO,
+	PM_MAPPED_NO,			/* unless its memory is shared: ask pm_maps_shared() at the
+					 * end, and if so, pm_maps_had() */
 	PM_MAPPED_NOT_YET,		/* no, but another stream may have mapped it: ask
 					 * pm_maps_had() at the end */
 	PM_MAPPED_YES,
 };
 enum pm_mapped pm_maps_has(struct pm_maps *m, const struct pm_stream *s, uint64_t addr,
 			   uint64_t size);
+/* The number of the memory that @s has now. At the end: did several streams have it? */
+uint32_t pm_maps_memory(struct pm_maps *m, const struct pm_stream *s);
+bool pm_maps_shared(const struct pm_maps *m, uint32_t memory);
 /* At the end: has any process of that number, or an ancestor, ever had it, as far as is known? */
 bool pm_maps_had(struct pm_maps *m, const struct pm_stream *s, uint64_t addr, uint64_t size);
 void pm_maps_free(struct pm_maps *m);

@@ -14,7 +14,7 @@
 
 #define STACK 4096		/* calls that are remembered per stream; deeper ones are not
 				 * checked */
-#define LATER 256		/* references that another stream may yet make good */
+#define LATER 256		/* groups of references that another stream may yet make good */
 #define HANDLER 0		/* on that stack: a signal handler, which returns to the system's
 				 * code */
 
@@ -23,7 +23,9 @@ struct where_next {		/* what is known about the next instruction's address */
 	uint64_t a, b;
 };
 
-struct later { struct pm_stream stream; uint64_t addr, insn; uint16_t size; };
+/* @n references of one block, the first of them to @addr, in no memory as far as the trace has come.
+ * @memory: pm_maps_memory(), if it has had one stream so far; else PM_NONE. */
+struct later { struct pm_stream stream; uint64_t addr, insn; uint32_t memory, n; uint16_t size; };
 
 struct verify_stream {
 	bool seen, exited;
@@ -38,11 +40,8 @@ struct verify_stream {
 	uint64_t ret;		/* a return was executed: 1, at @from */
 	bool jump;		/* ... which may be meant as a jump */
 	const struct pm_insn *cut;	/* last instruction of a block that was cut */
-	unsigned unmapped;		/* references since the last block that were in no
-					 * memory... */
-	uint64_t where;			/* ... the first of them */
-	struct later *doubtful;		/* likewise, but another stream may have mapped it */
-	size_t ndoubtful, cap_doubtful;
+	struct later *unmapped;		/* references since the last block */
+	size_t nunmapped, cap_unmapped;
 	struct pm_uop uop;		/* the one before; index 0: none */
 };
 
@@ -236,33 +235,67 @@ static void close_rep(struct verify *v, struct verify_stream *st, const struct p
 	st->iters = 0;
 }
 
-/* References in no memory that did not fault. */
-static void close_unmapped(struct verify *v, struct verify_stream *st, const struct pm_batch *b)
+static void keep_later(struct verify *v, const struct later *l)
 {
-	for (size_t i = 0; i < st->ndoubtful && v->nlater < LATER; i++)
-		v->later[v->nlater++] = st->doubtful[i];
-	st->ndoubtful = 0;
-	if (!st->unmapped)
+	if (v->nlater < LATER) {
+		v->later[v->nlater++] = *l;
 		return;
-	wrong(v, PM_VERIFY_map, b, "nothing is mapped at 0x%" PRIx64, st->where);
-	v->v.wrong[PM_VERIFY_map] += st->unmapped - 1;
-	st->unmapped = 0;
+	}
+	for (unsigned i = LATER; l->memory != PM_NONE && i-- > 0; ) {
+		if (v->later[i].memory == l->memory) {
+			v->later[i].n += l->n;
+			return;
+		}
+	}
+}
+
+/* References in no memory that did not fault. */
+static void close_unmapped(struct verify *v, struct verify_stream *st)
+{
+	for (size_t i = 0; i < st->nunmapped; i++)
+		keep_later(v, st->unmapped + i);
+	st->nunmapped = 0;
 }
 
 static void mapped(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
 		   const struct pm_event *ev)
 {
-	enum pm_mapped m = pm_maps_has(v->maps, b->stream, ev->addr, ev->size);
+	const enum pm_mapped m = pm_maps_has(v->maps, b->stream, ev->addr, ev->size);
+	struct later *last = st->nunmapped ? st->unmapped + st->nunmapped - 1 : NULL;
+	uint32_t memory;
 
 	v->v.looked[PM_VERIFY_map] += m != PM_MAPPED_UNKNOWN;
-	if (m == PM_MAPPED_NO) {
-		if (!st->unmapped++)
-			st->where = ev->addr;
-	} else if (m == PM_MAPPED_NOT_YET && v->nlater + st->ndoubtful < LATER) {
-		pm_grow(st->doubtful, st->ndoubtful, st->cap_doubtful);
-		st->doubtful[st->ndoubtful++] =
-			(struct later){ *b->stream, ev->addr, v->v.insns, ev->size };
+	if (m == PM_MAPPED_UNKNOWN || m == PM_MAPPED_YES)
+		return;
+	memory = m == PM_MAPPED_NO ? pm_maps_memory(v->maps, b->stream) : PM_NONE;
+	if (last && last->memory == memory && memory != PM_NONE) {
+		last->n++;
+	} else if (st->nunmapped < LATER) {
+		pm_grow(st->unmapped, st->nunmapped, st->cap_unmapped);
+		st->unmapped[st->nunmapped++] =
+			(struct later){ *b->stream, ev->addr, v->v.insns, memory, 1, ev->size };
 	}
+}
+
+/* The whole trace has been seen: what was mapped in no memory? */
+static void judge_unmapped(struct verify *v)
+{
+	const uint64_t insns = v->v.insns;
+
+	for (unsigned i = 0; i < v->nlater; i++) {
+		const struct later *l = v->later + i;
+		const struct pm_batch at = { .stream = &l->stream };
+		const bool alone = l->memory != PM_NONE && !pm_maps_shared(v->maps, l->memory);
+
+		if (!alone && pm_maps_had(v->maps, &l->stream, l->addr, l->size))
+			continue;
+		v->v.insns = l->insn;		/* where it was, for the text */
+		wrong(v, PM_VERIFY_map, &at, "nothing %s mapped at 0x%" PRIx64,
+		      alone ? "is" : "was ever", l->addr);
+		v->v.wrong[PM_VERIFY_map] += l->n - 1;
+	}
+	v->v.insns = insns;
+	v->nlater = 0;
 }
 
 static void block(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
@@ -273,7 +306,7 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 	const struct pm_insn *last;
 
 	close_rep(v, st, b);
-	close_unmapped(v, st, b);
+	close_unmapped(v, st);
 	v->v.looked[PM_VERIFY_block]++;
 	st->block = PM_NONE;
 	if (!code || ev->id >= code->nblock ||
@@ -325,7 +358,7 @@ static void insn(struct verify *v, struct verify_stream *st, const struct pm_bat
 	struct pm_insn in = { .pc = ev->addr, .len = (uint8_t)ev->size, .isa = PM_ISA_NONE };
 
 	close_rep(v, st, b);
-	close_unmapped(v, st, b);
+	close_unmapped(v, st);
 	st->block = PM_NONE;
 	st->cut = NULL;
 	if (st->next.kind == ANYWHERE && st->ret)
@@ -519,8 +552,7 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			st->cut = NULL;
 			st->in_rep = false;
 			st->iters = 0;
-			st->unmapped = 0;
-			st->ndoubtful = 0;
+			st->nunmapped = 0;
 			if (ev->kind == PM_EV_EXEC)
 				st->depth = 0;
 			if (ev->kind == PM_EV_SIGNAL)
@@ -536,8 +568,7 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 			st->cut = NULL;
 			st->next.kind = ANYWHERE;
 			st->in_rep = false;
-			st->unmapped = 0;	/* what killed it need not be told apart */
-			st->ndoubtful = 0;
+			st->nunmapped = 0;	/* what killed it need not be told apart */
 			break;
 		case PM_EV_TIME:
 			v->v.looked[PM_VERIFY_time]++;
@@ -554,19 +585,8 @@ static enum pm_status verify_consume(void *self, const struct pm_batch *b, struc
 static enum pm_status verify_finish(void *self, struct pm_result *r, struct pm_err *err)
 {
 	struct verify *v = self;
-	uint64_t insns = v->v.insns;
 
-	for (unsigned i = 0; i < v->nlater; i++) {
-		struct later *l = v->later + i;
-		struct pm_batch none = { .stream = &l->stream };
-
-		if (pm_maps_had(v->maps, &l->stream, l->addr, l->size))
-			continue;
-		v->v.insns = l->insn;		/* where it was, for the text */
-		wrong(v, PM_VERIFY_map, &none, "nothing was ever mapped at 0x%" PRIx64, l->addr);
-		v->v.insns = insns;
-	}
-	v->nlater = 0;
+	judge_unmapped(v);
 	if (!r)
 		return PM_OK;
 	pm_result_begin(r, "verify");
@@ -598,7 +618,7 @@ static void verify_destroy(void *self)
 		return;
 	for (size_t i = 0; i < v->cap; i++) {
 		free(v->stream[i].stack);
-		free(v->stream[i].doubtful);
+		free(v->stream[i].unmapped);
 	}
 	free(v->stream);
 	pm_maps_free(v->maps);

@@ -210,6 +210,22 @@ static void test_streams_out_of_order(void **state)
 	assert_int_equal(looked, 6);
 }
 
+/* The first stream of all may lie before the others' in the trace. */
+static void test_thread_behind(void **state)
+{
+	struct world w;
+
+	begin(&w);
+	EV(&main_thread, PM_EV_MMAP, 0x10000, 0x1000);
+	EV(&main_thread, PM_EV_READ, 0x30000, 0);	/* the other one's */
+	EV(&main_thread, PM_EV_BLOCK, 0x1000, 1);
+	EV(&main_thread, PM_EV_READ, 0x40000, 0);	/* nobody's */
+	EV(&main_thread, PM_EV_BLOCK, 0x1000, 1);
+	EV(&thread, PM_EV_THREAD, 0, 11);
+	EV(&thread, PM_EV_MMAP, 0x30000, 0x1000);
+	assert_int_equal(end(&w, PM_VERIFY_map, NULL), 1);
+}
+
 /* A child whose parent's heap is not known has one nevertheless. */
 static void test_heap_of_a_child(void **state)
 {
@@ -251,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_mapped),
 		cmocka_unit_test(test_growing), cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_threads), cmocka_unit_test(test_streams_out_of_order),
+		cmocka_unit_test(test_thread_behind),
 		cmocka_unit_test(test_heap_of_a_child), cmocka_unit_test(test_calls),
 	};
 
