@@ -57,6 +57,8 @@ async function test(what, name, body, options) {
 	}
 }
 const shown = (page) => page.$eval(".view:not([hidden])", (e) => e.id);
+/* A link's view is shown behind an event, which comes when the browser likes. */
+const leads_to = (page, id) => page.waitForFunction((to) => document.querySelector(".view:not([hidden])").id === to, id, { timeout: 10000 });
 const column = (page, view, k) => page.$$eval(`#${view} tbody tr:not([hidden])`, (rows, i) => rows.map((r) => r.cells[i].textContent), k);
 const number = (s) => Number(s.replace(/,/g, ""));
 const is_sorted = (v, sign) => v.every((x, i) => !i || sign * (v[i - 1] - x) <= 0);
@@ -98,7 +100,7 @@ await test("the search finds a function, and Enter opens it", "usual.html", asyn
 	await page.keyboard.press("ArrowDown");
 	await page.keyboard.press("ArrowUp");
 	await page.keyboard.press("Enter");
-	await page.waitForFunction(() => document.querySelector(".view:not([hidden])").id === "code");
+	await leads_to(page, "code");
 	const name = await page.$eval("#which", (s) => s.selectedOptions[0].textContent);
 	return name === "scattered" ? "" : name;
 });
@@ -140,8 +142,7 @@ await test("every finding's link leads to its place", "usual.html", async (page)
 		await page.click("nav a[href='#overview']");
 		await page.click(`.findings a[href="${link}"]`);
 		const view = link.slice(1).split("/")[0];
-		if (await shown(page) !== view)
-			return `${link} leads to ${await shown(page)}`;
+		await leads_to(page, view);
 		if (link.startsWith("#code/") && link.split("/")[2] && !await page.$("tr.mark"))
 			return `${link} marks nothing`;
 	}
@@ -149,8 +150,7 @@ await test("every finding's link leads to its place", "usual.html", async (page)
 });
 await test("keys: next view, arrows and Enter in a table, help, colours, Esc", "usual.html", async (page) => {
 	await page.keyboard.press("n");
-	if (await shown(page) !== "functions")
-		return "n: " + await shown(page);
+	await leads_to(page, "functions");
 	await page.focus("#functions .scroll");
 	await page.keyboard.press("ArrowDown");
 	await page.keyboard.press("ArrowDown");
@@ -166,7 +166,7 @@ await test("keys: next view, arrows and Enter in a table, help, colours, Esc", "
 	await page.keyboard.press("t");
 	const theme = await page.evaluate(() => document.documentElement.dataset.theme);
 	await page.keyboard.press("Escape");
-	await page.waitForFunction(() => document.querySelector(".view:not([hidden])").id === "overview");
+	await leads_to(page, "overview");
 	return name === opened && help && closed && theme === "dark" ? "" : `${name} ${opened} ${help} ${closed} ${theme}`;
 });
 await test("light and dark: as the system has it, and by the button", "usual.html", async (page) => {
@@ -246,7 +246,7 @@ for (const name of ["profile.html", "usual.html", "sim.html", "annotate.html"]) 
 		await test(`${name}: no view is wider than ${width} pixels`, name, async (page) => {
 			for (const id of await ids(page)) {
 				await page.evaluate((to) => { location.hash = to; }, id);
-				await page.waitForFunction((to) => document.querySelector(".view:not([hidden])").id === to, id);
+				await leads_to(page, id);
 				const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 				if (wide > 0)
 					return `${id}: ${wide} pixels too wide`;
@@ -261,7 +261,7 @@ for (const name of ["profile.html", "usual.html", "sim.html", "annotate.html"]) 
 			const bad = [];
 			for (const id of await ids(page)) {
 				await page.evaluate((to) => { location.hash = to; }, id);
-				await page.waitForFunction((to) => document.querySelector(".view:not([hidden])").id === to, id);
+				await leads_to(page, id);
 				const found = await page.evaluate(() => axe.run(".view:not([hidden]), header, nav", { resultTypes: ["violations"] }));
 				for (const v of found.violations)
 					if (["serious", "critical"].includes(v.impact))
@@ -275,13 +275,14 @@ for (const name of ["profile.html", "usual.html", "sim.html", "annotate.html"]) 
 await test("the menu of a narrow screen opens, leads on and closes", "usual.html", async (page) => {
 	await page.click("#menu");
 	await page.click("nav a[href='#lines']");
-	return await shown(page) === "lines" && !await page.isVisible("nav") ? "" : await shown(page);
+	await leads_to(page, "lines");
+	return await page.isVisible("nav") ? "the menu stays open" : "";
 }, { viewport: { width: 360, height: 740 } });
 for (const name of ["hostile.html", "hostile-usual.html"])
 	await test(`${name}: names are shown and not obeyed`, name, async (page) => {
 		for (const id of await ids(page)) {
 			await page.evaluate((to) => { location.hash = to; }, id);
-			await page.waitForFunction((to) => document.querySelector(".view:not([hidden])").id === to, id);
+			await leads_to(page, id);
 		}
 		await page.fill("#search", "script");
 		const text = await page.evaluate(() => document.body.textContent);
