@@ -59,9 +59,9 @@ static const struct pm_opt_help replay_help = {
 	"  pugmark replay gz.pugrec                     the profile\n"
 	"  pugmark replay -o gz.pug gz.pugrec           its trace\n"
 	"  pugmark replay --no-output --sim cache gz.pugrec\n\n"
-	"Exit status: the recorded program's own. 1 if the recording cannot be replayed to its "
-	"end, 2 for a usage\n"
-	"error.",
+	"Exit status: the recorded program's own, or 0 with --own-status. 1 if the recording "
+	"cannot be\n"
+	"replayed to its end, 2 for a usage error.",
 };
 static const struct pm_opt_help *used_help = &help;
 
@@ -69,6 +69,7 @@ struct outputs {
 	const char *out, *report, *json, *csv, *parquet, *html, *callgrind, *counts, *syntax,
 		*annotate;
 	bool quiet;
+	bool own_status;		/* the program's status is not ours */
 };
 
 static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
@@ -151,7 +152,7 @@ static int run_counted(struct pm_run_opts *o, const struct outputs *f, const str
 		st = run_write_edges(t, counts, &all, &err);
 	if (st != PM_OK) {
 		status = traces_fail(&err);
-	} else if (!o->pid) {
+	} else if (!o->pid && !f->own_status) {
 		status = counts->status;
 		sig = counts->signal;
 	}
@@ -276,7 +277,7 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 		f->report = f->out;
 	pass_outputs(f, &t->results);
 	done = run_traced(t, o, &status, &sig);
-	return done >= 0 ? done : o->pid ? 0 : run_end_like(status, sig);
+	return done >= 0 ? done : o->pid || f->own_status ? 0 : run_end_like(status, sig);
 }
 
 /* What `run` and `replay` do with what is executed. */
@@ -423,7 +424,7 @@ static int replay_wanted(const char *recording, uint64_t jobs, struct run_trace 
 		return run_wanted(t, o, f);
 	o->kind = t->branch ? XL_BRANCH : XL_EXEC;
 	done = run_parts(recording, jobs, o, f->out, t->format, "run", f->json, &status, &sig);
-	return done >= 0 ? done : run_end_like(status, sig);
+	return done >= 0 ? done : f->own_status ? 0 : run_end_like(status, sig);
 }
 
 int cmd_replay(int argc, char **argv)
@@ -441,6 +442,8 @@ int cmd_replay(int argc, char **argv)
 		OPT_U64('j', "jobs", &jobs, "N",
 			"N replays at once, each of which traces parts of a .pug (1)"),
 		OPT_FLAG(0, "no-output", &silent, "do not show what the program wrote"),
+		OPT_FLAG(0, "own-status", &f.own_status,
+			 "exit with 0 if the replay was good, whatever the program's status"),
 		OPT_FLAG(0, "strict-flags", &o.strict_flags,
 			 "keep flags across calls and returns: slower"),
 		CACHE_OPTIONS(o, cache_limit),

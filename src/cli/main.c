@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/near.h"
 #include "base/printable.h"
+#include "cli/replayed.h"
 #include "cli/cli.h"
 #include "collect/control/process.h"
 
@@ -179,7 +180,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 	/* a page of a heap like that takes as long to clear as all of help does */
 	if (c->run != cmd_help && c->run != cmd_version && c->run != cmd_schema)
 		pm_open_heap();
-	return c->run(argc, argv);
+	return replayed_status(c->run(argc, argv));
 }
 
 int main(int argc, char **argv)

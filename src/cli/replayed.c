@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* replayed.c - a recording in place of a trace: another pugmark replays it, and what comes out is
  * read */
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -34,30 +40,62 @@ static enum replayed kind_of(const char *path)
 	return kind;
 }
 
-/* This program once more, writing to @out. */
-static pid_t execute(char **argv, int out)
+/* This program once more, writing to @out, and what it says to @said. */
+static pid_t execute(char **argv, int out, int said)
 {
 	const pid_t pid = vfork();
 
 	if (pid)
 		return pid;
 	dup2(out, 1);
+	dup2(said, 2);
 	execv("/proc/self/exe", argv);
 	_exit(127);
 }
 
-/* Another pugmark does @args on @path and writes a trace to the pipe that is returned; -1. */
-static int start(const char *const *args, const char *jobs, const char *path, struct pm_err *err)
+struct replay_process {
+	const char *path;		/* the recording */
+	pid_t pid;			/* 0: has ended, with @status */
+	int status;
+	int trace;			/* the pipe's end that is read */
+	int said;			/* its standard error, a memfd */
+};
+
+static void close_files(struct replay_process *r)
 {
+	if (r->trace >= 0)
+		close(r->trace);
+	if (r->said >= 0)
+		close(r->said);
+	r->trace = r->said = -1;
+}
+
+static void close_replay(void *self)
+{
+	struct replay_process *r = self;
+
+	close_files(r);
+	free(r);
+}
+
+/* Another pugmark does @args on @path and writes a trace to a pipe; NULL. */
+static struct replay_process *start(const char *const *args, const char *jobs, const char *path,
+			    struct pm_err *err)
+{
+	struct replay_process *r = pm_alloc(sizeof *r);
 	char *argv[20];
 	unsigned n = 0;
 	int fd[2];
-	pid_t pid;
 
-	if (pipe2(fd, O_CLOEXEC)) {
+	r->path = path;
+	r->trace = -1;
+	r->said = memfd_create("said", MFD_CLOEXEC);
+	if (r->said < 0 || pipe2(fd, O_CLOEXEC)) {
 		pm_fail_errno(err, "cannot make a pipe");
-		return -1;
+		close_replay(r);
+		return NULL;
 	}
+	r->trace = fd[0];
 	while (args[n]) {
 		argv[n] = (char *)(uintptr_t)args[n];
 		n++;
@@ -69,13 +107,89 @@ static int start(const char *const *args, const char *jobs, const char *path, st
 	argv[n++] = (char *)(uintptr_t)"--";
 	argv[n] = (char *)(uintptr_t)path;
 	argv[n + 1] = NULL;
-	pid = execute(argv, fd[1]);
+	r->pid = execute(argv, fd[1], r->said);
 	close(fd[1]);
-	if (pid > 0)
-		return fd[0];
+	if (r->pid > 0)
+		return r;
 	pm_fail_errno(err, "cannot fork");
-	close(fd[0]);
-	return -1;
+	close_replay(r);
+	return NULL;
+}
+
+static void wait_for(struct replay_process *r)
+{
+	char rest[4096];
+
+	/* A trace that cannot be read is not the end of the replay, which writes on. */
+	while (read(r->trace, rest, sizeof rest) > 0)
+		;
+	while (waitpid(r->pid, &r->status, 0) < 0 && errno == EINTR)
+		;
+	r->pid = 0;
+}
+
+/* The last line is why it failed; what is before it are notes, as they are. */
+static struct pm_err failure(struct replay_process *r, char *text)
+{
+	struct pm_err err = { .file = r->path };
+	size_t n = strlen(text);
+	uint64_t off;
+	int place = 0;
+	char *line;
+
+	while (n && text[n - 1] == '\n')
+		text[--n] = 0;
+	line = strrchr(text, '\n');
+	line = line ? line + 1 : text;
+	fwrite(text, 1, (size_t)(line - text), stderr);
+	if (!strncmp(line, "pugmark: ", 9))
+		line += 9;
+	n = strlen(r->path);
+	line += strncmp(line, r->path, n) ? 0 : n;
+	if (sscanf(line, ":0x%" SCNx64 ": %n", &off, &place) == 1 && place)
+		pm_fail(&err, off, "%s", line + place);
+	else if (*line)
+		pm_fail_file(&err, "%s", line + (strncmp(line, ": ", 2) ? 0 : 2));
+	else if (WIFSIGNALED(r->status))
+		pm_fail_file(&err, "its replay was killed by signal %d", WTERMSIG(r->status));
+	else
+		pm_fail_file(&err, "its replay failed with exit status %d", WEXITSTATUS(r->status));
+	return err;
+}
+
+static bool failed;
+
+int replayed_status(int status)
+{
+	return !status && failed ? 1 : status;
+}
+
+/* Was the replay good? Its own status says so: `replay --own-status`. A trace that has its end is
+ * good as far as it goes. */
+static enum pm_status replay_ended(void *self, enum pm_status s, struct pm_err *err)
+{
+	struct replay_process *r = self;
+	struct pm_err why;
+	char text[4096];
+	ssize_t n;
+
+	if (!r->pid)
+		return s;
+	wait_for(r);
+	n = pread(r->said, text, sizeof text - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	close_files(r);
+	if (!r->status) {
+		fputs(text, stderr);
+		return s;
+	}
+	failed = true;
+	why = failure(r, text);
+	if (s == PM_ERR)
+		*err = why;
+	else
+		pm_err_print(&why, stderr);
+	return s;
 }
 
 bool replayed_is(const char *path)
@@ -87,29 +201,33 @@ enum pm_status replayed_open_by(uint64_t jobs, const char *path, const char *for
 				struct pm_source *src, const struct pm_format **which,
 				struct pm_err *err)
 {
-	static const char *const process[] = { "pugmark", "replay", "-q", "--no-output", "--exec",
+	static const char *const process[] = { "pugmark", "replay", "-q", "--no-output",
+					       "--own-status", "--exec",
 					       "-t", "pug:level=fast", "-o", "-", NULL };
 	static const char *const machine[] = { "pugmark", "citcat", "replay", "-q",
 					       "-t", "pug:level=fast", "-o", "-", NULL };
 	const enum replayed kind = format ? NOT_REPLAYED : kind_of(path);
 	char link[64], number[32];
-	enum pm_status st;
-	int fd;
+	struct replay_process *r;
 
 	if (kind == NOT_REPLAYED)
 		return pm_trace_open(path, format, src, which, err);
 	manners_tell("%s: a recording, which is replayed", path);
 	snprintf(number, sizeof number, "%u", parts_number(jobs) ? (unsigned)jobs : PARTS_WORKERS);
-	fd = kind == RECORDING ? start(process, jobs > 1 ? number : NULL, path, err) :
+	r = kind == RECORDING ? start(process, jobs > 1 ? number : NULL, path, err) :
 		start(machine, NULL, path, err);
-	if (fd < 0)
+	if (!r)
 		return PM_ERR;
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	snprintf(link, sizeof link, "/proc/self/fd/%d", r->trace);
 	path = pm_strdup(link);			/* the source has it, too */
 	pm_keep(path);
-	st = pm_trace_open(path, "pug", src, which, err);
-	close(fd);
-	return st;
+	if (pm_trace_open(path, "pug", src, which, err) != PM_OK) {
+		replay_ended(r, PM_ERR, err);
+		close_replay(r);
+		return PM_ERR;
+	}
+	pm_trace_set_writer(src, &(struct pm_trace_writer){ replay_ended, close_replay, r });
+	return PM_OK;
 }
 
 enum pm_status replayed_open(const char *path, const char *format, struct pm_source *src,

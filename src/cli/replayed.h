@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* replayed.h - a recording of a process (.pugrec) or of a machine (.cit) in place of a trace
  *
- * Errors     of the replay itself are said by who replays, another process; its trace ends then. */
+ * Errors     what the replay, which is another process, says is said at its end. If it fails, its
+ *            trace ends there, as a whole one, and the command's status says so
+ *            (replayed_status()). */
 #ifndef PM_CLI_REPLAYED_H
 #define PM_CLI_REPLAYED_H
 
@@ -18,5 +20,7 @@ enum pm_status replayed_open(const char *path, const char *format, struct pm_sou
 enum pm_status replayed_open_by(uint64_t jobs, const char *path, const char *format,
 				struct pm_source *src, const struct pm_format **which,
 				struct pm_err *err);
+/* What a command that returned @status exits with: 1 in place of 0 if a replay failed. */
+int replayed_status(int status);
 
 #endif

@@ -83,6 +83,15 @@ const struct pm_format *pm_format_by_name(const char *path);
 /* Open @path ("-": stdin) as a source; @format NULL: guess from content. */
 enum pm_status pm_trace_open(const char *path, const char *format, struct pm_source *src,
 			     const struct pm_format **which, struct pm_err *err);
+/* Whoever fills the pipe that a source of pm_trace_open() reads may have the last word. */
+struct pm_trace_writer {
+	/* What next() returns at the end of the trace: @s is PM_END, or PM_ERR and *err says why.
+	 * May be asked again. */
+	enum pm_status (*ended)(void *self, enum pm_status s, struct pm_err *err);
+	void (*close)(void *self);		/* the source is closed */
+	void *self;
+};
+void pm_trace_set_writer(struct pm_source *src, const struct pm_trace_writer *w);
 /* Skip towards instruction @insn as far as that costs nothing: *first instructions are left out.
  * Only for sources of pm_trace_open(). False and @err if that fails. */
 bool pm_trace_seek(struct pm_source *src, uint64_t insn, uint64_t *first, struct pm_err *err);

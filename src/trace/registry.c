@@ -178,6 +178,7 @@ struct file_source {
 	const struct pm_format *format;
 	void *reader;
 	const char *path;
+	struct pm_trace_writer writer;
 };
 
 static enum pm_status file_next(void *self, const struct pm_batch **b, struct pm_err *err)
@@ -192,9 +193,16 @@ static enum pm_status file_next(void *self, const struct pm_batch **b, struct pm
 		*err = io;
 		s = PM_ERR;
 	}
+	if (s != PM_OK && f->writer.ended)
+		s = f->writer.ended(f->writer.self, s, err);
 	if (s == PM_ERR && !err->file)
 		err->file = f->path;
 	return s;
+}
+
+void pm_trace_set_writer(struct pm_source *src, const struct pm_trace_writer *w)
+{
+	((struct file_source *)src->self)->writer = *w;
 }
 
 static void file_close(void *self)
@@ -203,6 +211,8 @@ static void file_close(void *self)
 
 	if (!f)
 		return;
+	if (f->writer.close)
+		f->writer.close(f->writer.self);
 	if (f->reader)
 		f->format->read->close(f->reader);
 	pm_input_close(f->in);

@@ -23,8 +23,8 @@ struct where_next {		/* what is known about the next instruction's address */
 	uint64_t a, b;
 };
 
-/* @n references of one block, the first of them to @addr, in no memory as far as the trace has come.
- * @memory: pm_maps_memory(), if it has had one stream so far; else PM_NONE. */
+/* @n references of one block, the first of them to @addr, in no memory as far as the trace has
+ * come. @memory: pm_maps_memory(), if it has had one stream so far; else PM_NONE. */
 struct later { struct pm_stream stream; uint64_t addr, insn; uint32_t memory, n; uint16_t size; };
 
 struct verify_stream {

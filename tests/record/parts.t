@@ -65,6 +65,31 @@ $ head -c $(($(stat -c %s r.pugrec) * 9 / 10)) r.pugrec > cut.pugrec; for j in 1
 ! pugmark: cut.pugrec: the recording is cut off: it has been replayed up to its last complete event
 > 1
 > 1
+# So it is where a command takes it in place of a trace: what there is is written, and the status says that it is cut.
+$ for j in 1 3; do pugmark convert -j $j cut.pugrec c.pug; echo $?; pugmark dump c.pug | grep -v ' time ' | md5sum; done | sort -u | wc -l; pugmark info c.pug | grep complete
+! pugmark: cut.pugrec: the recording is cut off: it has been replayed up to its last complete event
+! pugmark: cut.pugrec: the recording is cut off: it has been replayed up to its last complete event
+> 2
+> complete        yes
+$ pugmark info cut.pugrec | grep complete; pugmark sim --cache '' cut.pugrec > cut.text; echo $?; grep -c instructions cut.text
+! pugmark: cut.pugrec: the recording is cut off: it has been replayed up to its last complete event
+! pugmark: cut.pugrec: the recording is cut off: it has been replayed up to its last complete event
+> complete        yes
+> 1
+> 1
+$ head -c 100 r.pugrec > begin.pugrec; pugmark convert begin.pugrec b.champsim; echo $?; ls b.champsim 2>&1 | wc -l; pugmark annotate begin.pugrec
+! pugmark: begin.pugrec:0x64: the recording ends before the program began
+! pugmark: begin.pugrec:0x64: the recording ends before the program began
+> 1
+> 1
+? 1
+# The program's own status is not taken for that of the replay; notes of the replay come through.
+$ pugmark record -q -o s.pugrec -- sh -c 'exit 3'; sh -c 'pugmark record -q -o k.pugrec -- sh -c "kill -9 \$\$"; :' 2> said; for r in s k; do pugmark convert $r.pugrec $r.pug; echo $?; pugmark replay -q --no-output --own-status -o $r.pug $r.pugrec; echo $?; done; pugmark replay -q s.pugrec; echo $?
+> 0
+> 0
+> 0
+> 0
+> 3
 $ pugmark replay -q --no-output -j 2 -o /dev/full r.pugrec -t pug
 ! pugmark: /dev/full: cannot write: No space left on device
 ? 1

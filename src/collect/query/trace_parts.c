@@ -401,23 +401,33 @@ static const char *level_of(const char *options)
 	return strstr(options, "fast") ? "fast" : strstr(options, "dense") ? "dense" : "default";
 }
 
+/* It is whole as far as the replays came, even if all have stopped where the recording is cut. */
+static enum pm_status finish_trace(struct parts_maker *m, struct pm_output *out, struct pm_err *err)
+{
+	for (unsigned i = 0; i < m->nworker; i++)
+		if (pug_join_count(m->join, &m->file[i], err) != PM_OK)
+			return PM_ERR;
+	return pug_join_finish(m->join, err) == PM_OK ? pm_output_finish(out, err) : PM_ERR;
+}
+
 static enum pm_status make(struct parts_maker *m, const char *recording,
 			   const struct pm_run_opts *o, const char *options,
 			   const char *const *info, uint64_t every, struct pm_output *out,
 			   struct parts_result *result, struct pm_err *err)
 {
-	enum pm_status st = PM_OK;
+	struct pm_err late = { .file = err->file };
+	enum pm_status st;
 
 	m->join = pug_join_new(out, pm_run_facts(o->kind), level_of(options), info, err);
 	if (!m->join || start(m, recording, o, options, every, err) != PM_OK ||
 	    join_all(m, err) != PM_OK)
 		return PM_ERR;
 	st = how_ended(m, result, err);
-	for (unsigned i = 0; i < m->nworker && st == PM_OK; i++)
-		st = pug_join_count(m->join, &m->file[i], err);
-	if (st == PM_OK)
-		st = pug_join_finish(m->join, err);
-	return st == PM_OK ? pm_output_finish(out, err) : st;
+	if (finish_trace(m, out, &late) != PM_OK && st == PM_OK) {
+		*err = late;
+		st = PM_ERR;
+	}
+	return st;
 }
 
 enum pm_status parts_trace(const char *recording, unsigned workers, const struct pm_run_opts *o,
