@@ -191,7 +191,7 @@ struct proc *load_from(struct session *s, const char *link, uint32_t pid)
 		return NULL;
 	if (load_prepare(s, pid, fd, name, NULL, &next, why, sizeof why))
 		return next;
-	if (*why)
+	if (*why && !peek_is_ending(pid))
 		pm_warn(&s->spaces.warn, "process %u goes on untraced: %s", pid, why);
 	return NULL;
 }
@@ -328,7 +328,7 @@ static void process_stopped(struct session *s, pid_t pid, int status)
 			return;
 		}
 		watch_over(s, pid);
-		if (!exec_stop(s, pid, why, sizeof why))
+		if (!exec_stop(s, pid, why, sizeof why) && !peek_is_ending((uint32_t)pid))
 			pm_warn(&s->spaces.warn, "process %d goes on untraced: %s", pid, why);
 		ptrace(PTRACE_DETACH, pid, 0, 0);
 	} else if (event && event != PTRACE_EVENT_STOP) {

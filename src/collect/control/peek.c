@@ -2,6 +2,7 @@
 /* peek.c - what can be read of a process: its memory, its mappings, the names of its files */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ bool peek_status(const char *dir, struct peek_status *st)
 	while (fgets(line, sizeof line, f)) {
 		sscanf(line, "State: %c", &st->state);
 		sscanf(line, "PPid: %u", &st->parent);
+		st->memory |= !strncmp(line, "VmSize:", 7);
 		sscanf(line, "TracerPid: %u", &st->tracer);
 		sscanf(line, "SigPnd: %llx", &own);
 		sscanf(line, "ShdPnd: %llx", &shared);
@@ -99,6 +101,15 @@ bool peek_status(const char *dir, struct peek_status *st)
 	st->caught = caught;
 	st->ignored = ignored;
 	return true;
+}
+
+bool peek_is_ending(uint32_t pid)
+{
+	struct peek_status st;
+	char dir[32];
+
+	snprintf(dir, sizeof dir, "/proc/%u", pid);
+	return !peek_status(dir, &st) || !st.memory || st.pending >> (SIGKILL - 1) & 1;
 }
 
 bool peek_link(const char *link, char path[4096])

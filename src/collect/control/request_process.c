@@ -192,7 +192,6 @@ void request_exec(struct session *s, struct request *q)
 	q->p->own_no_aslr = m->a[0];
 	if (s->opts->no_follow && q->p->parent)
 		return;
-	q->p->execing = true;
 	if (s->recorder && (!q->p->stream || q->p->log.over))
 		return;
 	if (s->loaded) {
@@ -201,6 +200,7 @@ void request_exec(struct session *s, struct request *q)
 	} else if (exec_follow(s, q->p, q->t->tid)) {
 		m->r[0] = RT_FOLLOWED;
 	}
+	q->p->execing = m->r[0] == RT_NOT_FOLLOWED && !peek_is_ending(q->p->pid);
 }
 
 void request_execfail(struct session *s, struct request *q)

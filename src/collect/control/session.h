@@ -105,7 +105,7 @@ struct proc {
 	} log;
 	struct proc_check *check;	/* recorded: of check_calls.c; NULL: none */
 	bool log_over;			/* replayed: it has used all */
-	bool execing;			/* it is about to execute another program, unrecorded */
+	bool execing;			/* it is about to execute another program, unfollowed */
 	uint32_t recorded_pid;		/* of a replay: what it was; 0: this is none */
 	bool is_child;			/* of ours: waitpid() tells */
 	bool apart; /* its numbers, or its children's, may be another PID namespace's */
@@ -313,10 +313,12 @@ struct peek_status {
 	uint32_t inner;			/* its number in its own PID namespace */
 	bool apart;			/* ... which is not ours */
 	char state;			/* 'R', 'S', 'Z'... */
+	bool memory;			/* it has not given its memory back, as at its end */
 	uint64_t pending, caught, ignored;	/* signals: bit n - 1 */
 };
 /* @dir: "/proc/12", "/proc/12/task/13". False: there is no such process. */
 bool peek_status(const char *dir, struct peek_status *st);
+bool peek_is_ending(uint32_t pid);	/* it is killed, or over */
 /* Where symbolic link @link leads; false: it cannot be read, @path is "". */
 bool peek_link(const char *link, char path[4096]);
 /* Is the file that a link of /proc calls @path POSIX shared memory? */
