@@ -45,8 +45,9 @@ int cmd_dump(int argc, char **argv)
 		"pugmark dump [options] TRACE",
 		"Writes a trace as text, one line per event: stream, kind, address, size, and "
 		"whatever else\n"
-		"the event says as KEY=VALUE. The lines of equal events are equal, whatever the "
-		"format.",
+		"the event says as KEY=VALUE, but for values that are 0 or not known. The lines of "
+		"equal events\n"
+		"are equal, whatever the format.",
 		NULL
 	};
 	const char *from = NULL, *out = "-";

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,6 +112,19 @@ static void release_function(struct function *f)
 	free(f->known);
 }
 
+static void note_empty(const void *slice, const struct function *f)
+{
+	uint64_t seen;
+
+	if (pm_slice_kept(slice, &seen))
+		return;
+	if (f->name && !f->found)
+		manners_note("no instruction belongs to a function '%s'%s", f->name,
+			     f->named ? "" : " (none of the traced files could be read)");
+	else
+		manners_note("no instruction is in that part, of %" PRIu64 " that were read", seen);
+}
+
 int cmd_slice(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -197,11 +211,10 @@ int cmd_slice(int argc, char **argv)
 	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
 	    progress_run(p, &src, r, pm_slice_done, slice, &err) != PM_OK)
 		status = traces_fail(&err);
-	if (!status && f.name && !f.found)
-		manners_note("no instruction belongs to a function '%s'%s", f.name,
-			     f.named ? "" : " (none of the traced files could be read)");
-	if (!status)
+	if (!status) {
+		note_empty(slice, &f);
 		traces_note_losses(r, src.facts, to, argv[1]);
+	}
 	if (!status && json)
 		status = traces_json(r, json);
 out:

@@ -32,6 +32,7 @@ struct slice_cut {
 	size_t cap;
 	struct pm_event *ev;
 	size_t n, cap_ev;
+	uint64_t kept;			/* instructions, or events */
 	bool done;
 	bool has_thread;		/* the trace has o.tid; if not, it has these: */
 	uint32_t tid[8];
@@ -56,6 +57,14 @@ void *pm_slice_new(const struct pm_slice_opts *o)
 bool pm_slice_done(const void *self)
 {
 	return ((const struct slice_cut *)self)->done;
+}
+
+uint64_t pm_slice_kept(const void *self, uint64_t *seen)
+{
+	const struct slice_cut *s = self;
+
+	*seen = s->at;
+	return s->kept;
 }
 
 static struct slice_stream *stream_of(struct slice_cut *s, uint32_t index)
@@ -168,6 +177,7 @@ static enum pm_status enter_block(struct slice_cut *s, struct slice_stream *st,
 		put(s, &cut);
 	}
 	s->at += n;
+	s->kept += end > first ? end - first : 0;
 	return PM_OK;
 }
 
@@ -285,8 +295,10 @@ static enum pm_status slice_consume(void *self, const struct pm_batch *b, const 
 				else
 					st->inside = wanted_code(s, st, b, ev->addr, ev->id);
 			}
-			if (st->inside)
+			if (st->inside) {
 				put(s, ev);
+				s->kept++;
+			}
 		} else if (belongs(ev->kind) || ev->kind == PM_EV_UOP) {
 			if (st->inside)
 				put(s, ev);

@@ -44,5 +44,7 @@ void *pm_slice_new(const struct pm_slice_opts *o);
 bool pm_slice_is_context(uint8_t kind);
 /* Set once nothing behind this point can be wanted: the driver may stop reading. */
 bool pm_slice_done(const void *self);
+/* How many instructions are in it; if the trace has none, events. *@seen: of all that were read. */
+uint64_t pm_slice_kept(const void *self, uint64_t *seen);
 
 #endif

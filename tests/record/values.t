@@ -20,3 +20,7 @@ $ unshare -rm true 2> /dev/null || { printf '1\n0\n'; exit 0; }
 + mkdir small; pugmark record -q -o ls.pugrec -- /bin/ls / >out; unshare -rm sh -c 'mount -t tmpfs -o size=4k,mode=700 none small && TMPDIR=$PWD/small pugmark convert -q --values --length 50000 ls.pugrec none.pug 2> said; grep -c "a temporary file: cannot write: No space left" said; ls none.pug 2> /dev/null | wc -l'
 > 1
 > 0
+# A part behind the end is none.
+$ pugmark record -q -o e.pugrec -- env true; pugmark convert -q --values --skip 99999999 e.pugrec e.pug 2>&1 | sed 's/[0-9][0-9]* i/N i/'; ls e.pug 2>&1 | wc -l
+> pugmark: e.pugrec: it has N instructions: nothing is left of them
+> 1

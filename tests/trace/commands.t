@@ -86,8 +86,10 @@ $ pugmark slice --from 399 b.pug - -t pug | pugmark head -
 > 0 insn 0x4013a80 3 bytes=000000
 > 0 read 0x40329f8 1
 $ pugmark slice --from 400 b.pug e.pug && pugmark info e.pug | sed -n '/instructions/p'
+! pugmark: note: no instruction is in that part, of 400 that were read
 >   instructions  0
 $ pugmark slice --range 0x0-0x1 b.pug r.pug && pugmark dump r.pug
+! pugmark: note: no instruction is in that part, of 400 that were read
 $ pugmark slice --from 2 --count 2 $TESTS/data/formats/lackey-34.txt - -t lackey
 > I  0401b770,1
 >  S 1fff000620,8

@@ -172,6 +172,11 @@ static enum pm_status make_trace(const char *recording, const char *path,
 	s = stamp_new(path, run.argv[0], part, err);
 	if (s) {
 		st = query_consume(&run, &stamp_ops, s, err);
+		if (st == PM_OK && part->skip && s->n <= part->skip) {
+			err->file = recording;
+			st = pm_fail_file(err, "it has %llu instructions: nothing is left of them",
+					  (unsigned long long)s->n);
+		}
 		stamp_free(s);
 	}
 	query_close(&run);
