@@ -231,7 +231,10 @@ enum pm_insn_class {
 	PM_CLASS_NONE, PM_CLASS_JUMP, PM_CLASS_COND, PM_CLASS_CALL, PM_CLASS_RET,
 	PM_CLASS_JUMP_IND, PM_CLASS_CALL_IND, PM_CLASS_SYSCALL
 };
-enum pm_isa { PM_ISA_X86_64, PM_ISA_X86_32, PM_ISA_MIPS, PM_ISA_NONE, PM_ISA_RISCV };
+/* PM_ISA_MIPS: its bytes are little-endian words; PM_ISA_MIPS_BE: big-endian ones. */
+enum pm_isa {
+	PM_ISA_X86_64, PM_ISA_X86_32, PM_ISA_MIPS, PM_ISA_NONE, PM_ISA_RISCV, PM_ISA_MIPS_BE
+};
 
 struct pm_insn {
 	uint64_t pc;

@@ -119,3 +119,4 @@ class Isa(enum.IntEnum):
     MIPS = 2
     NONE = 3
     RISCV = 4
+    MIPS_BE = 5

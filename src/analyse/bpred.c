@@ -736,7 +736,7 @@ static void take(struct bpred_sink *s, const struct pm_batch *b)
 			if (s->waits && s->waiting != e->addr)
 				push_other(s);
 			s->waits = false;
-			push(s, (struct pm_br){ e->addr, e->value, e->flags, e->size });
+			push(s, pm_br_of(b, e));
 		} else if (e->kind == PM_EV_INSN) {
 			s->insns++;
 			if (s->every) {

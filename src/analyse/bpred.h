@@ -42,12 +42,23 @@
 #include <stdbool.h>
 
 #include "pugmark/pugmark.h"
+#include "trace/expand.h"
 
 struct pm_br {
 	uint64_t pc, target;		/* as PM_EV_BRANCH */
 	uint8_t flags;			/* PM_BR_* */
-	uint8_t size;
+	uint8_t size;			/* bytes to where a call returns to, or it does not jump:
+					 * with its delay slot, if it has one */
 };
+/* What PM_EV_BRANCH @ev of @b says. */
+static inline struct pm_br pm_br_of(const struct pm_batch *b, const struct pm_event *ev)
+{
+	const struct pm_code *c = b->code;
+	/* no trace has MIPS and something else */
+	const unsigned slot = c && c->ninsn && pm_isa_is_mips(c->insn->isa) ? 4 : 0;
+
+	return (struct pm_br){ ev->addr, ev->value, ev->flags, (uint8_t)(ev->size + slot) };
+}
 
 struct pm_bp_args { uint64_t v[4]; unsigned n; };
 

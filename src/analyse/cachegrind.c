@@ -6,6 +6,7 @@
 #include "analyse/cachegrind.h"
 #include "base/mem.h"
 #include "trace/chain.h"
+#include "trace/expand.h"
 
 struct cg_lru {
 	uint64_t *tag;			/* line + 1 per way, newest first; 0 empty */
@@ -423,11 +424,11 @@ static __attribute__((noinline)) enum pm_status learn(struct pm_cg *g, struct cg
 		else if (k->first <= end)
 			k->last = end;
 	}
-	if (in[i].flow == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
+	if (in[i].flow == PM_CLASS_NONE && i && pm_isa_is_mips(in[i].isa))
 		i--;			/* a MIPS branch stands before its delay slot */
 	k->at = i;
 	k->pc = in[i].pc;
-	k->fall = in[i].pc + in[i].len + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
+	k->fall = pm_insn_fall(in + i);
 	if (in[i].flow == PM_CLASS_COND)
 		k->end = END_COND;
 	else if (in[i].flow == PM_CLASS_JUMP_IND || in[i].flow == PM_CLASS_CALL_IND)

@@ -418,7 +418,7 @@ void core_take(struct core_sink *s, const struct pm_batch *b)
 			reference(s, PM_OP_WRITE, e->addr, e->size, e->flags & PM_REF_STACK);
 			break;
 		case PM_EV_BRANCH: {
-			struct pm_br br = { e->addr, e->value, e->flags, e->size };
+			struct pm_br br = pm_br_of(b, e);
 
 			branch(s, &br);
 			break;

@@ -6,6 +6,7 @@
 #include "analyse/names.h"
 #include "isa/mips/mips.h"
 #include "isa/x86/disasm.h"
+#include "trace/expand.h"
 #include "trace/format.h"
 #include "trace/pug_file.h"
 #include "trace/sinks.h"
@@ -146,11 +147,9 @@ static bool same_item(const struct diff_item *a, const struct diff_item *b)
 static char *code_of(const struct diff_item *i)
 {
 	char text[200] = "";
+	uint32_t w;
 
-	if (i->isa == PM_ISA_MIPS && i->len == 4) {
-		uint32_t w;
-
-		memcpy(&w, i->bytes, 4);
+	if (pm_mips_word(i->isa, i->bytes, i->len, &w)) {
 		mips_disasm(w, i->addr, ~0u, text, sizeof text);
 	} else if (i->len && i->isa <= PM_ISA_X86_32) {
 		x86_text(i->bytes, i->len, i->addr, i->isa == PM_ISA_X86_32, false, text,

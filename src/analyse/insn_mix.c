@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "isa/mips/mips.h"
 #include "isa/x86/form.h"
+#include "trace/expand.h"
 
 struct named { const char *name; uint64_t count; };
 struct mix_block { uint64_t pc, entries, insns; };
@@ -64,16 +65,14 @@ static void settle(struct mix_sink *s)
 		const struct pm_insn *in = s->code->insn + i;
 		bool i386 = in->isa == PM_ISA_X86_32;
 		uint64_t n = s->count[i];
+		uint32_t w;
 
 		if (!n)
 			continue;
 		s->count[i] = 0;
-		if (in->isa == PM_ISA_MIPS && in->len == 4) {
-			uint32_t w;
-			enum mips_op op;
+		if (pm_mips_word(in->isa, in->bytes, in->len, &w)) {
+			const enum mips_op op = mips_decode(w, ~0u);
 
-			memcpy(&w, in->bytes, 4);
-			op = mips_decode(w, ~0u);
 			*(op < MIPS_NOPS ? &s->mips[op] : &s->unknown) += n;
 		} else if (in->isa <= PM_ISA_X86_32 && in->len) {
 			if (!s->forms[i386])

@@ -6,6 +6,7 @@
 #include "analyse/listing.h"
 #include "isa/mips/mips.h"
 #include "isa/x86/disasm.h"
+#include "trace/expand.h"
 
 /* ---- the code book -------------------------------------------------------------------------- */
 
@@ -208,14 +209,12 @@ size_t pm_listing_top(const struct pm_listing *l, unsigned column, uint32_t **or
 void pm_listing_text(const struct pm_listing_insn *i, bool intel, char *buf, size_t size)
 {
 	const struct pm_insn *in = i->code;
+	uint32_t w;
 
 	buf[0] = 0;
 	if (!in || !in->len)
 		return;
-	if (in->isa == PM_ISA_MIPS && in->len == 4) {
-		uint32_t w;
-
-		memcpy(&w, in->bytes, 4);
+	if (pm_mips_word(in->isa, in->bytes, in->len, &w)) {
 		mips_disasm(w, in->pc, ~0u, buf, size);
 	} else if (in->isa <= PM_ISA_X86_32) {
 		x86_text(in->bytes, in->len, in->pc, in->isa == PM_ISA_X86_32, intel, buf, size);

@@ -105,16 +105,19 @@ static inline void use_lines(struct pm_warm_maker *m, const struct pm_event *e, 
 		use_line(m, fetched ? &m->fetch : &m->data, line << 1 | fetched, written);
 }
 
-void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_event *ev, size_t n)
+void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_batch *b)
 {
-	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++)
-		if (e->kind == PM_EV_INSN)
+	for (const struct pm_event *e = b->ev, *end = b->ev + b->n; e < end; e++) {
+		if (e->kind == PM_EV_INSN) {
 			use_lines(m, e, true, false);
-		else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY)
+		} else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY) {
 			use_lines(m, e, false, e->kind != PM_EV_READ);
-		else if (e->kind == PM_EV_BRANCH)
-			warm_branches_add(m->branches, &(struct pm_br){ e->addr, e->value, e->flags,
-									(uint8_t)e->size });
+		} else if (e->kind == PM_EV_BRANCH) {
+			const struct pm_br br = pm_br_of(b, e);
+
+			warm_branches_add(m->branches, &br);
+		}
+	}
 }
 
 static int by_last(const void *a, const void *b)
@@ -220,7 +223,7 @@ static enum pm_status add_part(void *ctx, const struct pm_batch *b, struct pm_er
 {
 	struct making *m = ctx;
 
-	pm_warm_maker_events(m->maker, b->ev, b->n);
+	pm_warm_maker_events(m->maker, b);
 	return PM_OK;
 }
 

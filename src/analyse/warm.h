@@ -74,7 +74,7 @@ void pm_warm_release(struct pm_warm *w);
 /* ---- one interval, for who has events himself ------------------------------------------------ */
 struct pm_warm_maker;
 struct pm_warm_maker *pm_warm_maker_new(void);
-void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_event *ev, size_t n);
+void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_batch *b);
 /* What came since the interval before. */
 struct pm_warm_part pm_warm_maker_end(struct pm_warm_maker *m);
 void pm_warm_maker_free(struct pm_warm_maker *m);

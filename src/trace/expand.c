@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "trace/expand.h"
-
-static uint32_t be32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
 
 /* Direct transfers end in their displacement, so the opcode's length and the displacement's size
  * are all one needs to know. */
@@ -72,13 +68,21 @@ static bool x86_target(const struct pm_insn *in, uint64_t *target)
 	return true;
 }
 
+bool pm_mips_word(uint8_t isa, const uint8_t *bytes, uint8_t len, uint32_t *word)
+{
+	if (!pm_isa_is_mips(isa) || len != 4)
+		return false;
+	memcpy(word, bytes, sizeof *word);
+	*word = isa == PM_ISA_MIPS ? le32toh(*word) : be32toh(*word);
+	return true;
+}
+
 static bool mips_target(const struct pm_insn *in, uint64_t *target)
 {
 	uint32_t w, op;
 
-	if (in->len != 4)
+	if (!pm_mips_word(in->isa, in->bytes, in->len, &w))
 		return false;
-	w = be32(in->bytes);
 	op = w >> 26;
 	if (op == 2 || op == 3) {				/* j, jal */
 		*target = ((in->pc + 4) & ~(uint64_t)0xfffffff) | (w & 0x3ffffff) << 2;
@@ -99,6 +103,7 @@ bool pm_insn_target(const struct pm_insn *insn, uint64_t *target)
 	case PM_ISA_X86_32:
 		return x86_target(insn, target);
 	case PM_ISA_MIPS:
+	case PM_ISA_MIPS_BE:
 		return mips_target(insn, target);
 	}
 	return false;
@@ -217,7 +222,7 @@ static void find_end(const struct pm_code *code, const struct pm_block *blk, str
 	uint32_t i = blk->n - 1;
 
 	/* a MIPS branch stands before its delay slot */
-	if (in[i].flow == PM_CLASS_NONE && i && in[i].isa == PM_ISA_MIPS)
+	if (in[i].flow == PM_CLASS_NONE && i && pm_isa_is_mips(in[i].isa))
 		i--;
 	*e = (struct block_end){ .kind = END_NONE };
 	if (in[i].flow == PM_CLASS_NONE || in[i].flow == PM_CLASS_SYSCALL)
@@ -226,7 +231,7 @@ static void find_end(const struct pm_code *code, const struct pm_block *blk, str
 	e->size = in[i].len;
 	e->insn = blk->insn + i;
 	e->flags = pm_insn_branch_flags(in + i);
-	e->fall = pm_insn_next(in + i) + (in[i].isa == PM_ISA_MIPS ? 4 : 0);
+	e->fall = pm_insn_fall(in + i);
 	e->kind = pm_insn_target(in + i, &e->target) ? END_DIRECT : END_INDIRECT;
 }
 

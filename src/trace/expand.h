@@ -26,10 +26,23 @@ void *pm_expand_new(void);
 bool pm_insn_target(const struct pm_insn *insn, uint64_t *target);
 /* PM_BR_* of its branch event, but for PM_BR_TAKEN. */
 uint8_t pm_insn_branch_flags(const struct pm_insn *insn);
-/* Address of the instruction behind it in memory: where a branch not taken goes. */
+/* Address of the instruction behind it in memory. */
 static inline uint64_t pm_insn_next(const struct pm_insn *insn)
 {
 	return insn->pc + insn->len;
+}
+static inline bool pm_isa_is_mips(uint8_t isa)
+{
+	return isa == PM_ISA_MIPS || isa == PM_ISA_MIPS_BE;
+}
+/* The word that these bytes of an instruction are; false: it is none of MIPS, or they are not
+ * known. */
+bool pm_mips_word(uint8_t isa, const uint8_t *bytes, uint8_t len, uint32_t *word);
+/* Where a branch not taken goes, and what a call returns to: behind the delay slot, if there is
+ * one. */
+static inline uint64_t pm_insn_fall(const struct pm_insn *insn)
+{
+	return pm_insn_next(insn) + (pm_isa_is_mips(insn->isa) && insn->flow ? 4 : 0);
 }
 
 #endif

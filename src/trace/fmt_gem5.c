@@ -596,7 +596,7 @@ static enum pm_status gem5_group(void *self, const struct pm_group *g, struct pm
 	struct gem5_writer *w = self;
 	uint8_t msg[64 + PM_GROUP_REFS * 2 * 24], *p = msg, len[10], mem[32], *m;
 	bool bytes = g->known && g->insn.len && g->insn.len <= 15 &&
-		     (g->insn.isa <= PM_ISA_MIPS);
+		     (g->insn.isa <= PM_ISA_MIPS || g->insn.isa == PM_ISA_MIPS_BE);
 	unsigned type = TYPE_ALU;
 
 	if (gem5_begin(w, err) == PM_ERR)

@@ -133,7 +133,7 @@ static enum pm_status get_insn(struct pm_cur *cur, struct pug_code *c, uint64_t 
 	object = pm_cur_varint(cur, "an instruction's object");
 	if (pm_failed(cur->err))
 		return PM_ERR;
-	if (in.len > 15 || in.flow > PM_CLASS_SYSCALL || in.isa > PM_ISA_RISCV ||
+	if (in.len > 15 || in.flow > PM_CLASS_SYSCALL || in.isa > PM_ISA_MIPS_BE ||
 	    object > c->code.nobject)
 		return pm_fail(cur->err, pm_cur_at(cur),
 			       "an impossible instruction: length %u, class %u, "

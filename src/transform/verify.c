@@ -186,7 +186,7 @@ static void arrive(struct verify *v, struct verify_stream *st, const struct pm_b
 /* What the last instruction of a run says about the next one. */
 static void leave(struct verify_stream *st, const struct pm_insn *in)
 {
-	uint64_t target = 0, fall = pm_insn_next(in) + (in->isa == PM_ISA_MIPS && in->flow ? 4 : 0);
+	uint64_t target = 0, fall = pm_insn_fall(in);
 	bool direct = pm_insn_target(in, &target);
 
 	st->from = in->pc;
@@ -347,7 +347,7 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 		st->cut = last;
 		return;
 	}
-	if (last->flow == PM_CLASS_NONE && blk->n > 1 && last->isa == PM_ISA_MIPS && last[-1].flow)
+	if (last->flow == PM_CLASS_NONE && blk->n > 1 && pm_isa_is_mips(last->isa) && last[-1].flow)
 		last--;
 	leave(st, last);
 }
@@ -373,7 +373,7 @@ static void insn(struct verify *v, struct verify_stream *st, const struct pm_bat
 			wrong(v, PM_VERIFY_block, b,
 			      "the instruction at 0x%" PRIx64 " is another one in the code table",
 			      ev->addr);
-		else if (in.isa != PM_ISA_MIPS && (in.flow || v->facts & PM_HAS_BRANCHES))
+		else if (!pm_isa_is_mips(in.isa) && (in.flow || v->facts & PM_HAS_BRANCHES))
 			leave(st, &in);
 		else	/* or: nobody has looked whether it is a branch */
 			st->from = ev->addr;
@@ -406,7 +406,7 @@ static void branch(struct verify *v, struct verify_stream *st, const struct pm_b
 			      "the branch at 0x%" PRIx64 " goes to 0x%" PRIx64
 			      ", its target is 0x%" PRIx64,
 			      ev->addr, ev->value, target);
-		if (in->isa == PM_ISA_MIPS)
+		if (pm_isa_is_mips(in->isa))
 			return;
 	}
 	/* formats that do not hold targets, and the last branch of some, say 0 */

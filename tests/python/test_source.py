@@ -104,7 +104,8 @@ class Source(InScratch):
             re.findall(r"PM_CLASS_(\w+)", re.search(r"enum pm_insn_class \{(.*?)\}", text,
                                                     re.S)[1]))
         self.assertEqual([i.name for i in pugmark.Isa],
-                         re.findall(r"PM_ISA_(\w+)", re.search(r"enum pm_isa \{(.*?)\}", text)[1]))
+                         re.findall(r"PM_ISA_(\w+)", re.search(r"enum pm_isa \{(.*?)\}", text,
+                                                             re.S)[1]))
         exported = re.findall(r"\b(pm_\w+);", (TOP / "src" / "libpugmark.map").read_text())
         self.assertLessEqual(set(_library._CALLS), set(exported))
 

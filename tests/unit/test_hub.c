@@ -203,12 +203,14 @@ static void test_targets(void **state)
 		{ { .pc = 0x100, .bytes = { 0x66, 0xe9, 0xfc, 0xff }, .len = 4,
 			.isa = PM_ISA_X86_32 }, 0x100 },
 		{ { .pc = 0x100, .bytes = { 0x10, 0x40, 0xff, 0xff }, .len = 4,
-			.isa = PM_ISA_MIPS }, 0x100 },
+			.isa = PM_ISA_MIPS_BE }, 0x100 },
 		{ { .pc = 0xffffffff80000100, .bytes = { 0x0c, 0, 0, 0x40 }, .len = 4,
-			.isa = PM_ISA_MIPS },
+			.isa = PM_ISA_MIPS_BE },
 		  0xffffffff80000100 },
-		{ { .pc = 0x100, .bytes = { 0x03, 0xe0, 0, 0x08 }, .len = 4, .isa = PM_ISA_MIPS },
-		  0 },
+		{ { .pc = 0x100, .bytes = { 0x03, 0xe0, 0, 0x08 }, .len = 4,
+			.isa = PM_ISA_MIPS_BE }, 0 },
+		{ { .pc = 0x100, .bytes = { 0xff, 0xff, 0x40, 0x10 }, .len = 4,
+			.isa = PM_ISA_MIPS }, 0x100 },
 	};
 
 	for (size_t i = 0; i < NR(t); i++) {

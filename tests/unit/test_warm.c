@@ -35,7 +35,7 @@ static struct pm_warm store_of(const struct pm_event *ev, size_t n, uint64_t eve
 			w.insns += ev[i].kind == PM_EV_INSN;
 			continue;
 		}
-		pm_warm_maker_events(m, ev + from, i - from);
+		pm_warm_maker_events(m, &(struct pm_batch){ .ev = ev + from, .n = i - from });
 		pm_grow(w.part, w.n, cap);
 		w.part[w.n++] = pm_warm_maker_end(m);
 		from = i;

@@ -64,7 +64,7 @@ static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
 		n->flow = (uint8_t)mips_flow(op, word);
 		n->nref = mips_ref_size(op) != 0;
 	}
-	n->isa = PM_ISA_MIPS;
+	n->isa = t->big_endian ? PM_ISA_MIPS_BE : PM_ISA_MIPS;
 	n->object = PM_NONE;
 	t->chain[t->code.ninsn] = (uint32_t)*at;
 	*at = ++t->code.ninsn;
