@@ -6,6 +6,7 @@
 
 #include "analyse/laplace_work.h"
 #include "base/err.h"
+#include "base/number.h"
 #include "trace/kernel_event.h"
 
 #define PAIRS	20
@@ -42,15 +43,17 @@ static uint32_t add(struct laplace *s, uint64_t pid, const char *name)
 /* ---- configuration -------------------------------------------------------------------------- */
 static enum pm_status windows(struct laplace *s, const char *v, struct pm_err *err)
 {
-	char *end;
+	for (s->pages.windows = 0; s->pages.windows < LAP_WINDOWS; v++) {
+		const size_t n = strcspn(v, ",");
+		char word[24];
+		uint64_t w;
 
-	for (s->pages.windows = 0; s->pages.windows < LAP_WINDOWS; v = end + 1) {
-		uint64_t w = strtoull(v, &end, 10);
-
-		if (end == v || !w || (*end && *end != ','))
+		snprintf(word, sizeof word, "%.*s", n < sizeof word ? (int)n : 0, v);
+		if (!pm_parse_u64(word, &w) || !w)
 			break;
 		s->pages.size[s->pages.windows++] = w;
-		if (!*end)
+		v += n;
+		if (!*v)
 			return PM_OK;
 	}
 	return pm_fail_request(err, "windows=: expected 1 to %d numbers of references",

@@ -103,8 +103,8 @@ $ pugmark laplace --kernel 80000000 --windows 1000 --rows 4 n.ref n.kev >tables;
 >  user addresses N references
 >  unmapped N references
 $ pugmark laplace n.ref; pugmark laplace n.kev n.ref; pugmark laplace --l1d 16k n.ref n.kev; pugmark laplace --windows 0 n.ref n.kev; pugmark laplace --l1i 16k,3way,32 n.ref n.kev
-! pugmark: Laplace traces hold no kernel events; they need a file EVENTS
-! pugmark: Laplace event traces hold no data addresses; REFERENCES come first
+! pugmark: n.ref: Laplace traces hold no kernel events; they need a file EVENTS
+! pugmark: n.kev: Laplace event traces hold no data addresses; REFERENCES come first
 ! pugmark: '16k' is not a cache; one is 16k,1way,32
 ! pugmark: windows=: expected 1 to 4 numbers of references
 ! pugmark: '16k,3way,32': a cache has 1 to 64 ways, lines of 4 to 4096 bytes and a power of two of sets
@@ -113,3 +113,11 @@ $ pugmark laplace n.ref; pugmark laplace n.kev n.ref; pugmark laplace --l1d 16k 
 $ { echo 'F 1 1 0'; echo 'A 1 1 100'; echo 'X 1 1 2 3 4 prog'; for i in $(seq 2 400); do printf 'F %x %x %x\nA %x %x %x\nm %x %x 10000 1000\nS %x %x\n' $((10 * i)) $i $((i - 1)) $((10 * i)) $i $((256 + i)) $((10 * i)) $i $((10 * i)) $i; done; } >many.kev; for i in $(seq 2 400); do printf 'i %x 4 %x 10000\n' $((10 * i + 1)) $((256 + i)); done >many.ref.txt; pugmark laplace --json many.json many.ref.txt many.kev; grep -c '"name": "prog"' many.json; grep '"processes"' many.json | head -n 1
 > 399
 >     "processes": 400,
+# References without times cannot be put between events.
+$ pugmark convert -q n.ref n.din; pugmark laplace n.din n.kev; pugmark merge n.din n.kev x.bm; ls x.bm 2>&1 | wc -l
+! pugmark: n.din: din traces hold no times, by which EVENTS are put between them
+! pugmark: n.din: din traces hold no times, by which EVENTS are put between them
+> 1
+$ for w in 0 -1 4,,4 99999999999999999999 1x; do pugmark laplace --windows=$w n.ref n.kev 2>/dev/null; echo $?; done | uniq -c | sed 's/^ *//'; pugmark laplace -q --windows 1k n.ref n.kev | grep -c working
+> 5 2
+> 1

@@ -178,7 +178,7 @@ $ pugmark run -q --exec -o r.pug -- "$PROGRAMS/bare" >r.out; for o in 'run -t la
 > none
 ! pugmark: y.kev: a traced process's system calls and mappings are no kernel events of Laplace; those come from a kernel that is traced as a whole
 ! pugmark: y.kev: a traced process's system calls and mappings are no kernel events of Laplace; those come from a kernel that is traced as a whole
-! pugmark: pug traces hold no kernel events; EVENTS come second
+! pugmark: r.pug: pug traces hold no kernel events; EVENTS come second
 $ pugmark convert -t laplace d/penn-compact.trace y.ref
 ! pugmark: y.ref: address 0x7fffe7ff048 needs more than 32 bits; write laplace64, whose records are 26 bytes, or laplace-text
 ? 1

@@ -60,8 +60,8 @@ $ printf 'w 14 4 5 c0100000\nw 15 4 6 c0100000\nr 16 4 5 80001000\nr 17 4 6 8000
 $ pugmark merge --kernel x k.ref.txt $TESTS/data/formats/merge.kev -
 ! pugmark: 'x' is not a hexadecimal address (see `pugmark merge --help`)
 ? 2
-$ pugmark merge $TESTS/data/formats/merge.kev $TESTS/data/formats/merge.kev -
-! pugmark: Laplace event traces hold no data addresses; REFERENCES come first
+$ cp $TESTS/data/formats/merge.kev .; pugmark merge merge.kev merge.kev -
+! pugmark: merge.kev: Laplace event traces hold no data addresses; REFERENCES come first
 ? 1
 $ pugmark merge $TESTS/data/formats/merge.ref.txt
 ! pugmark: missing REFERENCES, EVENTS or OUT (see `pugmark merge --help`)
