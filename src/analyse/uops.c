@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,10 @@ static enum pm_status isize_consume(void *self, const struct pm_batch *b, struct
 
 		if (u->index != 1)
 			continue;
+		if (u->fall - u->pc >= BINS)
+			return pm_fail_file(err, "no instruction goes from 0x%" PRIx64 " to 0x%"
+					    PRIx64 ", where the next one is said to be",
+					    u->pc, u->fall);
 		c->macros++;
 		c->bytes += u->fall - u->pc;
 		bin(c, u->fall - u->pc);

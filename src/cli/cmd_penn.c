@@ -95,8 +95,12 @@ static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *conf
 	self = ops->create(config, &err);
 	if (self) {
 		pm_pipeline_sink(p, ops, self);
-		ok = pm_pipeline_start(p, src.facts, which->plural, &err) == PM_OK &&
-		     progress_run(p, &src, r, NULL, NULL, &err) == PM_OK;
+		ok = pm_pipeline_start(p, src.facts, which->plural, &err) == PM_OK;
+		if (ok && progress_run(p, &src, r, NULL, NULL, &err) != PM_OK) {
+			ok = false;
+			if (!err.file)
+				err.file = strcmp(path, "-") ? path : "standard input";
+		}
 	}
 	pm_pipeline_free(p);
 	src.ops->close(src.self);

@@ -221,6 +221,9 @@ static enum pm_status begin(struct dr_writer *w, struct dr_out *o, const struct 
 	uint64_t type = w->encodings ? FT_ENCODINGS : 0;
 
 	o->isa = first ? (enum pm_isa)first->isa : w->isa;
+	/* no file type names it, and where branches have delay slots is not what readers expect */
+	if (pm_isa_is_mips((uint8_t)o->isa))
+		return pm_fail_file(err, "drmemtrace files have no form for MIPS code");
 	if (o->isa == PM_ISA_X86_32) {
 		type |= FT_X86_32;
 		o->width = DR_NARROW;

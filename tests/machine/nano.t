@@ -112,3 +112,7 @@ $ seq 1 20000 | head -c 65536 >disk.img; for e in little:nano big:nano-be; do pu
 > 1207086 instructions
 > 1
 > equal
+# No file type of drmemtrace names MIPS.
+$ pugmark convert -q e.pug e.drmemtrace; ls e.drmemtrace 2>&1 | wc -l
+! pugmark: e.drmemtrace: drmemtrace files have no form for MIPS code
+> 1

@@ -150,3 +150,8 @@ $ pugmark penn <a.trace
 > Processed 60 trace records.
 > Micro-ops: 60
 > Macro-ops: 57
+# The next instruction's address makes a size that none has.
+$ printf '1 401000 -1 -1 -1 - - - 0 0 401064 0 X Y\n' >far.trace; printf '1 401000 -1 -1 -1 - - - 0 0 400000 0 X Y\n' | pugmark isize -; pugmark isize far.trace
+! pugmark: standard input: no instruction goes from 0x401000 to 0x400000, where the next one is said to be
+! pugmark: far.trace: no instruction goes from 0x401000 to 0x401064, where the next one is said to be
+? 1
