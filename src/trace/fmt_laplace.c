@@ -16,9 +16,11 @@
  * Readers also accept 'x' for a fetch and capital letters; writers never write them. Dialects of
  * event traces: laplace, and kVMTrace 0.5 and 0.6, whose records have a second number behind the
  * timestamp (docs/formats/laplace.md). */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "trace/kernel_event.h"
@@ -421,6 +423,26 @@ struct lap_writer {
 	uint64_t pid;			/* the task that runs */
 };
 
+/* An existing one has to be empty: files of other tasks would be taken for this trace's. */
+static enum pm_status make_directory(const char *path, struct pm_err *err)
+{
+	const struct dirent *e;
+	bool empty = true;
+	DIR *d;
+
+	if (!mkdir(path, 0777))
+		return PM_OK;
+	d = errno == EEXIST ? opendir(path) : NULL;
+	if (!d)
+		return pm_fail_errno(err, "cannot make the directory");
+	while (empty && (e = readdir(d)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	closedir(d);
+	return empty ? PM_OK
+		     : pm_fail_file(err, "this directory has files already, which would be mixed "
+				    "with the new ones");
+}
+
 static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, struct pm_err *err,
 			enum laplace_kind kind)
 {
@@ -469,8 +491,8 @@ static void *lap_create(struct pm_output *out, const struct pm_write_opts *o, st
 		/* into memory: one file for all, for tests and for reading back */
 		if (o->path) {
 			w->dir = pm_strdup(o->path);
-			if (mkdir(w->dir, 0777) && errno != EEXIST) {
-				pm_fail_errno(err, "cannot make the directory");
+			if (make_directory(w->dir, err) != PM_OK) {
+				free(w->dir);
 				goto fail;
 			}
 		}

@@ -39,7 +39,7 @@ $ pugmark uop-mix $TESTS/data/formats/steps.drmemtrace
 > unconditional              17    1.066%
 > conditional               248   15.558%
 > other                     884   55.458%
-$ pugmark penn $TESTS/data/formats/spike.spike
+$ cp $TESTS/data/formats/spike.spike .; pugmark penn spike.spike
 > Processing trace...
-! pugmark: the instruction at 0x80000000 is no x86 instruction; micro-ops need x86 instructions to be cracked from
+! pugmark: spike.spike: the instruction at 0x80000000 is no x86 instruction; micro-ops need x86 instructions to be cracked from
 ? 1

@@ -36,8 +36,9 @@ $ cat out/101/101
 > < 20 101 77 3 1 1000 1000
 > r 21 4 8049 5
 > e 30
-# again into the same directory: the files are written anew
+# not into the same directory again: a task that the new trace has not would have its file there
 $ pugmark merge -t laplace-process $TESTS/data/formats/merge.ref.txt $TESTS/data/formats/merge.kev out; wc -l <out/100/100
+! pugmark: out: this directory has files already, which would be mixed with the new ones
 > 10
 # a kernel reference goes to one separate file
 $ echo 'w 14 4 5 c0100000' >>k.ref.txt; pugmark merge -t laplace-process k.ref.txt $TESTS/data/formats/merge.kev out2 && cat out2/kernel/0
