@@ -157,6 +157,6 @@ $ printf '1 401000 -1 -1 -1 - - - 0 0 401064 0 X Y\n' >far.trace; printf '1 4010
 ? 1
 # One wrong field in its first line does not make it a trace of another format.
 $ printf '1 401000 -1 -1 256 - T - 0 0 401002 401000 JMP JMP_IMM\n' >h.trace; pugmark penn h.trace
-! Processing trace...
+> Processing trace...
 ! pugmark: h.trace:1: field 5 (dest): expected a register from -1 to 255, found '256'
 ? 1
