@@ -45,7 +45,10 @@ static double percent(const char *text, const char *option, double least, double
 	return v / 100;
 }
 
-/* The store in @file, or a new one that goes there. NULL: none is kept. */
+#define EVERY 100000u
+
+/* The store in @file, or a new one that goes there. NULL: none is kept. @every: instructions of an
+ * interval; UINT64_MAX: as it is, or EVERY. */
 static enum pm_status store_of(const char *file, const char *trace, uint64_t every,
 			       unsigned threads, struct pm_warm *w, struct pm_err *err)
 {
@@ -56,7 +59,7 @@ static enum pm_status store_of(const char *file, const char *trace, uint64_t eve
 
 	if (!file || access(file, F_OK)) {
 		err->file = trace;
-		s = pm_warm_make(trace, every, threads, w, err);
+		s = pm_warm_make(trace, every == UINT64_MAX ? EVERY : every, threads, w, err);
 		if (s || !file)
 			return s;
 		err->file = NULL;
@@ -73,6 +76,9 @@ static enum pm_status store_of(const char *file, const char *trace, uint64_t eve
 	if (!s && pm_walk_facts(trace, &f, &why, err) == PM_OK &&
 	    (f.insns != w->insns || f.identity != w->identity))
 		s = pm_fail_file(err, "it was made of another trace than %s", trace);
+	if (!s && every != UINT64_MAX && every != w->every)
+		s = pm_fail_file(err, "its intervals are %llu instructions, not %llu",
+				 (unsigned long long)w->every, (unsigned long long)every);
 	return s;
 }
 
@@ -122,7 +128,7 @@ int cmd_sample(int argc, char **argv)
 	struct pm_sample_opts o = PM_SAMPLE_DEFAULTS;
 	const char *error = NULL, *confidence = NULL, *most = NULL, *store = NULL, *json = NULL;
 	struct pm_opt_list cores = { 0 };
-	uint64_t every = 100000, jobs = pm_processors();
+	uint64_t every = UINT64_MAX, jobs = pm_processors();
 	const struct pm_opt opts[] = {
 		OPT_HEAD("What is simulated"),
 		OPT_LIST('c', "core", &cores, "CONFIG",
@@ -162,7 +168,7 @@ int cmd_sample(int argc, char **argv)
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
 	if (!o.window || o.window > 1000000000 || o.warmup > 1000000000 || !every ||
-	    every > PM_WARM_EVERY_MAX)
+	    (every > PM_WARM_EVERY_MAX && every != UINT64_MAX))
 		pm_opt_usage(&help, "--window, --warmup and --every: 1 to 1G instructions");
 	if (!jobs || jobs > 256)
 		pm_opt_usage(&help, "-j: 1 to 256 threads");

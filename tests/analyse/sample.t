@@ -10,6 +10,10 @@ $ pugmark sample -q -j 2 --most 20% --error 0 --confidence 99.99% --training 20k
 > 1
 > 1
 > 1
+# A store has the intervals that it was made with.
+$ pugmark sample -q --every 20k --store st gz.pug
+! pugmark: st: its intervals are 10000 instructions, not 20000
+? 1
 # predictors that are told of all branches are where training from the beginning has them: the same mispredictions; without, others
 $ for o in '--training 2m --branches 0' '--training 0 --branches 2m' '--training 0 --branches 0'; do pugmark sample -q -j 1 --most 5% --error 0 --every 7k --core bpred=tagescl $o --json p.json gz.pug >/dev/null; awk -F'[:,]' '$1 ~ /"mispredicted"/ { print $2 + 0 }' p.json >>wrong; done; sort wrong | uniq -c | awk '{ print $1 }' | sort; sed -n '1,2p' wrong | uniq | wc -l
 > 1
