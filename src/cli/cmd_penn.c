@@ -73,9 +73,11 @@ static void print(const char *name, const struct pm_result_node *n)
 	}
 }
 
-/* Runs @ops over @path; the results, or NULL after printing the error, and the exit *@status. */
-static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *config,
-				 const char *path, const char *format, int *status)
+/* Runs @ops over @path, for the command @who; the results, or NULL after printing the error, and
+ * the exit *@status. */
+static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *who,
+				 const char *config, const char *path, const char *format,
+				 int *status)
 {
 	const struct pm_format *which;
 	struct pm_err err = { 0 };
@@ -91,6 +93,7 @@ static struct pm_result *analyse(const struct pm_sink_ops *ops, const char *conf
 		return NULL;
 	}
 	p = pm_adapt_pipeline(&src, which);
+	pm_pipeline_for(p, who, NULL);
 	pm_adapt(p, src.facts, ops->needs, NULL);
 	self = ops->create(config, &err);
 	if (self) {
@@ -136,7 +139,7 @@ static const struct course_command {
 
 int cmd_uops(int argc, char **argv)
 {
-	const char *from = NULL, *json = NULL, *bits = NULL;
+	const char *from = NULL, *json = NULL;
 	const struct course_command *c = courses;
 	struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
@@ -147,6 +150,7 @@ int cmd_uops(int argc, char **argv)
 	char config[40] = "";
 	const char *name = strrchr(argv[0], '/');
 	struct pm_result *r;
+	uint64_t bits = 8;
 	int status = 0;
 
 	name = name ? name + 1 : argv[0];
@@ -154,14 +158,16 @@ int cmd_uops(int argc, char **argv)
 		if (!strcmp(courses[i].command, name))
 			c = courses + i;
 	if (c->ops == &pm_sink_brdist)
-		opts[2] = (struct pm_opt)OPT_STR(0, "bits", &bits, "N",
+		opts[2] = (struct pm_opt)OPT_U64(0, "bits", &bits, "N",
 						 "offset bits of the instruction set to cost (8)");
 	argc = pm_opt_parse(argc, argv, opts, &c->help, false);
 	if (argc != 1)
 		pm_opt_usage(&c->help, argc ? "only one FILE" : "missing FILE");
-	if (bits)
-		snprintf(config, sizeof config, "bits=%s", bits);
-	r = analyse(c->ops, config, argv[0], from, &status);
+	if (bits < 1 || bits > 64)
+		pm_opt_usage(&c->help, "--bits: from 1 to 64");
+	if (c->ops == &pm_sink_brdist)
+		snprintf(config, sizeof config, "bits=%" PRIu64, bits);
+	r = analyse(c->ops, c->command, config, argv[0], from, &status);
 	if (!r)
 		return status;
 	if (json)
@@ -197,7 +203,7 @@ int cmd_penn(int argc, char **argv)
 	if (!argc && isatty(STDIN_FILENO))
 		pm_opt_usage(&help, "missing FILE, and standard input is a terminal");
 	puts("Processing trace...");
-	r = analyse(&pm_sink_uops, "", argc ? argv[0] : "-", from, &status);
+	r = analyse(&pm_sink_uops, "penn", "", argc ? argv[0] : "-", from, &status);
 	if (!r)
 		return status;
 	n = pm_result_find(pm_result_root(r), "uops");

@@ -65,6 +65,7 @@ struct pm_pipeline {
 	char **info;				/* name, value, ..., NULL */
 	size_t ninfo;
 	struct pm_namer namer;			/* .self NULL: none */
+	const char *who, *instead;		/* pm_pipeline_for(); NULL: by themselves */
 };
 
 struct pm_pipeline *pm_pipeline_new(void)
@@ -158,6 +159,12 @@ bool pm_pipeline_served(const struct pm_pipeline *p, size_t i)
 	return p->sink[i].served;
 }
 
+void pm_pipeline_for(struct pm_pipeline *p, const char *who, const char *instead)
+{
+	p->who = who;
+	p->instead = instead;
+}
+
 uint32_t pm_pipeline_needs(const struct pm_pipeline *p)
 {
 	uint32_t needs = 0;
@@ -225,8 +232,9 @@ static const char *instead(uint32_t missing)
 	return "";
 }
 
+/* @where: what instead() would say, NULL: let it say. */
 static enum pm_status check(uint32_t has, uint32_t needs, const char *source, const char *who,
-			    struct pm_err *err)
+			    const char *where, struct pm_err *err)
 {
 	uint32_t missing = needs & ~has;
 	bool phrase = strchr(who, ' ');
@@ -236,12 +244,15 @@ static enum pm_status check(uint32_t has, uint32_t needs, const char *source, co
 		return PM_OK;
 	join_facts(missing, " or ", names, sizeof names);
 	return pm_fail_file(err, "%s hold no %s; %s%s%s needs them%s", source, names,
-			    phrase ? "" : "'", who, phrase ? "" : "'", instead(missing));
+			    phrase ? "" : "'", who, phrase ? "" : "'",
+			    where ? where : instead(missing));
 }
 
-static enum pm_status check_sink(uint32_t has, const struct pm_sink_ops *ops, const char *source,
+static enum pm_status check_sink(const struct pm_pipeline *p, uint32_t has,
+				 const struct pm_sink_ops *ops, const char *source,
 				 struct pm_err *err)
 {
+	const char *who = p->who ? p->who : ops->name;
 	const uint32_t any = PM_HAS_INSNS | PM_HAS_LINES | PM_HAS_REFS;
 
 	if (ops->flags & PM_SINK_REFS && !(has & any))
@@ -249,8 +260,8 @@ static enum pm_status check_sink(uint32_t has, const struct pm_sink_ops *ops, co
 				    "%s hold no references: no instructions, cache lines or data "
 				    "addresses; "
 				    "'%s' needs one of these%s",
-				    source, ops->name, instead(PM_HAS_REFS));
-	return check(has, ops->needs, source, ops->name, err);
+				    source, who, p->instead ? p->instead : instead(PM_HAS_REFS));
+	return check(has, ops->needs, source, who, p->instead, err);
 }
 
 const char *pm_kind_name(enum pm_kind k)
@@ -374,7 +385,7 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 		}
 		add_stage(p, ops, p->trans[i].self);
 		p->trans[i].self = NULL;
-		if (check(facts, ops->needs, source_name, ops->name, err) != PM_OK) {
+		if (check(facts, ops->needs, source_name, ops->name, NULL, err) != PM_OK) {
 			for (i++; i < p->ntrans; i++) {
 				add_stage(p, p->trans[i].ops, p->trans[i].self);
 				p->trans[i].self = NULL;
@@ -384,7 +395,7 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 		facts = (facts & ~ops->removes) | ops->adds;
 	}
 	for (size_t i = 0; i < p->nsink; i++)
-		if (check_sink(facts, p->sink[i].ops, source_name, err) != PM_OK)
+		if (check_sink(p, facts, p->sink[i].ops, source_name, err) != PM_OK)
 			return PM_ERR;
 	add_stage(p, NULL, NULL);
 	for (size_t i = 0; i < p->nsink && !p->ntrans; i++)

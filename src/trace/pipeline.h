@@ -106,6 +106,11 @@ void pm_pipeline_serve(struct pm_pipeline *p, size_t i);
 /* Is it so? Sinks that have united (sinks.h) are served, too, but for one. */
 bool pm_pipeline_served(const struct pm_pipeline *p, size_t i);
 
+/* Who needs what the sinks do, for the error if it is not there: a command that is not called as
+ * its sink is. @instead: where one would get it, as " (... traces them)"; NULL: the usual place.
+ * Both are borrowed. */
+void pm_pipeline_for(struct pm_pipeline *p, const char *who, const char *instead);
+
 /* enum pm_fact: what the sinks added so far need, all together. */
 uint32_t pm_pipeline_needs(const struct pm_pipeline *p);
 

@@ -142,8 +142,15 @@ $ pugmark fusion --json - c.trace
 >   }
 > }
 $ pugmark uop-mix $TESTS/data/formats/lackey-34.txt
-! pugmark: lackey traces hold no micro-ops; 'mix' needs them (`pugmark run --exec` traces them)
+! pugmark: lackey traces hold no micro-ops; 'uop-mix' needs them (`pugmark run --exec` traces them)
 ? 1
+$ pugmark penn $TESTS/data/formats/lackey-34.txt
+> Processing trace...
+! pugmark: lackey traces hold no micro-ops; 'penn' needs them (`pugmark run --exec` traces them)
+? 1
+$ pugmark brdist --bits 0 c.trace
+! pugmark: --bits: from 1 to 64 (see `pugmark brdist --help`)
+? 2
 # Without a file it reads standard input, as the course's parser does.
 $ pugmark penn <a.trace
 > Processing trace...
