@@ -7,11 +7,14 @@
 #include <sys/stat.h>
 
 #include "analyse/idt_counts.h"
+#include "cli/manners.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
+#include "elf/elf.h"
 #include "report/out.h"
 #include "report/result_view.h"
 #include "trace/sinks.h"
+#include "trace/text.h"
 
 static bool exists(const char *path)
 {
@@ -20,13 +23,41 @@ static bool exists(const char *path)
 	return !stat(path, &st);
 }
 
-/* The tools are called alike: the files of the program that is named. */
-static void find_bench(int argc, char **argv, const struct pm_opt *opts,
-		       const struct pm_opt_help *help, struct idt_bench *b)
+enum looked_for { BLOCK_TABLE, TRACE };
+
+/* The tools are called alike: the files of the program that is named, or of the one whose file is.
+ * False: nothing of its is there, and the error is printed. */
+static bool find_bench(int argc, char **argv, const struct pm_opt *opts,
+		       const struct pm_opt_help *help, enum looked_for what, struct idt_bench *b)
 {
+	struct pm_err err = { 0 };
+
 	if (pm_opt_parse(argc, argv, opts, help, false) != 1)
 		pm_opt_usage(help, *argv ? "only one PROGRAM" : "missing PROGRAM");
 	idt_bench_find(argv[0], b);
+	if (b->file || b->wide || exists(what == TRACE ? b->trace : b->blk))
+		return true;
+	err.file = b->orig;
+	if (what == BLOCK_TABLE)
+		pm_fail_file(&err, "expected its block table, '%.60s.blk64' or '%.60s.blk', found "
+			     "neither", b->orig, b->orig);
+	else
+		pm_fail_file(&err, "expected its trace, '%.60s.trc64' or '%.60s.trc', or a FIFO "
+			     "'%.60s.otr', found none", b->orig, b->orig, b->orig);
+	traces_fail(&err);
+	idt_bench_release(b);
+	return false;
+}
+
+/* The trace is the first process's and thread's; whoever named the program may want the others',
+ * too. */
+static void note_others(const struct idt_bench *b)
+{
+	const size_t n = b->file ? 0 : idt_numbered_files(b->trc, b->idt);
+
+	if (n && !strcmp(b->trace, b->trc))
+		manners_note("'%s' is one trace of several: '%s.NUMBER' beside it are of other "
+			     "threads or processes (%zu)", b->trc, b->trc, n);
 }
 
 /* ---- what the tools load -------------------------------------------------------------------- */
@@ -44,59 +75,80 @@ static enum pm_status load_blk(const struct idt_bench *b, struct idt_blk *to, st
 	return st;
 }
 
+static enum pm_status load_modules(const struct idt_bench *b, struct idt_modules *to,
+				   struct pm_err *err)
+{
+	struct pm_buf raw;
+	enum pm_status st = idt_slurp(b->mod, &raw, err);
+
+	if (st != PM_OK)
+		return st;
+	st = idt_modules_parse((const char *)raw.p, raw.n, to, err);
+	pm_buf_release(&raw);
+	if (st != PM_OK)
+		err->file = b->mod;
+	return st;
+}
+
 /* Is the file cut off where a counter ends? */
 static enum pm_status check_counters(const struct idt_bench *b, const struct idt_blk *blk,
 				     const struct idt_cnt *cnt, size_t size, struct pm_err *err)
 {
 	struct idt_modules m;
-	struct pm_buf raw;
-	enum pm_status st;
 	size_t least = b->wide ? 0 : blk->nblock;
 
-	if (!exists(b->mod))
-		goto check;
-	st = idt_slurp(b->mod, &raw, err);
-	if (st != PM_OK)
-		return st;
-	st = idt_modules_parse((const char *)raw.p, raw.n, &m, err);
-	pm_buf_release(&raw);
-	if (st != PM_OK) {
-		err->file = b->mod;
-		return st;
+	if (exists(b->mod)) {
+		if (load_modules(b, &m, err) != PM_OK)
+			return PM_ERR;
+		least = idt_least_counters(blk, &m);
+		idt_modules_release(&m);
 	}
-	least = idt_least_counters(blk, &m);
-	idt_modules_release(&m);
-check:
 	if (cnt->given < least)
 		return pm_fail(err, size, "expected %zu counters, found %zu: the file is cut off",
 			       least, cnt->given);
 	return PM_OK;
 }
 
+/* The counters in @raw, of which there may be none. PM_END: they are another program's, and @to has
+ * its magic numbers. */
+static enum pm_status parse_cnt(const struct idt_bench *b, const struct idt_blk *blk,
+				const struct pm_buf *raw, struct idt_cnt *to, struct pm_err *err)
+{
+	enum pm_status st;
+
+	/* whose they are comes before how many */
+	if (raw->n >= 8) {
+		to->orig_magic = pm_get32(raw->p);
+		to->idt_magic = pm_get32(raw->p + 4);
+		if (to->orig_magic != blk->orig_magic || to->idt_magic != blk->idt_magic)
+			return PM_END;
+	}
+	st = idt_cnt_parse(raw->p, raw->n, blk->nblock, b->wide, to, err);
+	if (st == PM_OK)
+		st = check_counters(b, blk, to, raw->n, err);
+	if (st == PM_ERR && !err->file)
+		err->file = b->cnt;
+	return st;
+}
+
 static enum pm_status load_cnt(const struct idt_bench *b, const struct idt_blk *blk,
 			       struct idt_cnt *to, struct pm_err *err)
 {
 	struct pm_buf raw;
-	uint32_t magic[2] = { 0 };
 	enum pm_status st = idt_slurp(b->cnt, &raw, err);
 
 	if (st != PM_OK)
 		return st;
-	/* whose they are comes before how many */
-	if (raw.n >= 8)
-		memcpy(magic, raw.p, 8);
-	if (raw.n >= 8 && (magic[0] != blk->orig_magic || magic[1] != blk->idt_magic))
+	st = parse_cnt(b, blk, &raw, to, err);
+	pm_buf_release(&raw);
+	if (st == PM_END) {
+		err->file = b->cnt;
 		st = pm_fail(err, 0,
 			     "these are the counts of another program: expected the magic numbers "
 			     "0x%08x 0x%08x of '%.60s', found 0x%08x 0x%08x",
-			     blk->orig_magic, blk->idt_magic, b->blk, magic[0], magic[1]);
-	else
-		st = idt_cnt_parse(raw.p, raw.n, blk->nblock, b->wide, to, err);
-	if (st == PM_OK)
-		st = check_counters(b, blk, to, raw.n, err);
-	pm_buf_release(&raw);
-	if (st == PM_ERR && !err->file)
-		err->file = b->cnt;
+			     blk->orig_magic, blk->idt_magic, b->blk, to->orig_magic,
+			     to->idt_magic);
+	}
 	return st;
 }
 
@@ -154,7 +206,8 @@ int cmd_vcount(int argc, char **argv)
 	struct idt_bench b;
 	int status = 1;
 
-	find_bench(argc, argv, opts, &help, &b);
+	if (!find_bench(argc, argv, opts, &help, BLOCK_TABLE, &b))
+		return 1;
 	if (load_blk(&b, &blk, &err) != PM_OK || load_cnt(&b, &blk, &cnt, &err) != PM_OK) {
 		traces_fail(&err);
 	} else {
@@ -196,9 +249,11 @@ static const char *kind_of(const struct idt_bench *b)
 	return NULL;
 }
 
-/* Drive @ops over BENCH's trace; results into @r. The exit status. */
-static int over_trace(const struct idt_bench *b, const char *format, const struct pm_sink_ops *ops,
-		      const char *config, struct pm_result *r)
+/* Drive @ops over BENCH's trace for the command @who; results into @r. @instead: as in
+ * pm_pipeline_for(). The exit status. */
+static int over_trace(const struct idt_bench *b, const char *format, const char *who,
+		      const char *instead, const struct pm_sink_ops *ops, const char *config,
+		      struct pm_result *r)
 {
 	const struct pm_format *which;
 	struct pm_pipeline *p;
@@ -207,10 +262,12 @@ static int over_trace(const struct idt_bench *b, const char *format, const struc
 	int status = 0;
 	void *sink;
 
+	note_others(b);
 	status = traces_open(b->trace, format ? format : kind_of(b), &src, &which);
 	if (status)
 		return status;
 	p = pm_pipeline_new();
+	pm_pipeline_for(p, who, instead);
 	sink = ops->create(config, &err);
 	if (sink)
 		pm_pipeline_sink(p, ops, sink);
@@ -242,8 +299,9 @@ int cmd_vtrace(int argc, char **argv)
 	struct idt_bench b;
 	int status;
 
-	find_bench(argc, argv, opts, &help, &b);
-	status = over_trace(&b, from, &pm_vtrace_ops, out, NULL);
+	if (!find_bench(argc, argv, opts, &help, TRACE, &b))
+		return 1;
+	status = over_trace(&b, from, "vtrace", NULL, &pm_vtrace_ops, out, NULL);
 	idt_bench_release(&b);
 	return status;
 }
@@ -265,19 +323,141 @@ int cmd_rtrace(int argc, char **argv)
 		OPT_U64(0, "rows", &to.rows, "N", "sizes in the text (default: 1000)"),
 		OPT_END
 	};
+	struct pm_err err = { 0 };
 	struct idt_bench b;
 	struct pm_result *r;
 	int status;
 
-	find_bench(argc, argv, opts, &help, &b);
+	if (!find_bench(argc, argv, opts, &help, TRACE, &b))
+		return 1;
 	r = pm_result_for("rtrace");
-	status = over_trace(&b, from, &pm_reps_ops, "", r);
+	status = over_trace(&b, from, "rtrace", " (`pugmark instrument -c -r` traces them)",
+			    &pm_reps_ops, "", r);
+	if (!status && !pm_result_find(pm_result_root(r), "block_accesses")->u64 &&
+	    idt_leaves_reps(b.trace, b.wide)) {
+		err.file = b.trace;
+		pm_fail_file(&err, "this cache trace was made without -r: it does not tell "
+			     "references of rep instructions apart");
+		status = traces_fail(&err);
+	}
 	if (status)
 		pm_result_free(r);
 	else
 		status = show(r, &to);
 	idt_bench_release(&b);
 	return status;
+}
+
+/* ---- are these the files that were instrumented? -------------------------------------------- */
+
+/* The magic number of the file at @path; false: it cannot be read, and who reads it will say so. */
+static bool magic_of(const char *path, uint32_t *magic)
+{
+	struct pm_err ignored = { 0 };
+	struct pm_buf raw;
+
+	if (!exists(path) || idt_slurp(path, &raw, &ignored) != PM_OK)
+		return false;
+	*magic = idt_magic(raw.p, raw.n);
+	pm_buf_release(&raw);
+	return true;
+}
+
+static enum pm_status fail_program(const char *path, uint32_t want, uint32_t found,
+				   const struct idt_bench *b, struct pm_err *err)
+{
+	err->file = path;
+	return pm_fail_file(err, "this is another program: expected the magic number 0x%08x of "
+			    "'%.60s', found 0x%08x", want, b->blk, found);
+}
+
+/* One of the files is the program. */
+static enum pm_status check_program(const struct idt_bench *b, const struct idt_modules *m,
+				    uint32_t want, struct pm_err *err)
+{
+	const struct idt_module *first = NULL;
+	uint32_t found = 0, magic;
+
+	for (size_t i = 0; i < m->n; i++) {
+		if (m->v[i].record || (i && !strcmp(m->v[i].path, m->v[i - 1].path)) ||
+		    !magic_of(m->v[i].path, &magic))
+			continue;
+		if (magic == want)
+			return PM_OK;
+		if (!first) {		/* as they are written the program is the first */
+			first = &m->v[i];
+			found = magic;
+		}
+	}
+	return first ? fail_program(first->path, want, found, b, err) : PM_OK;
+}
+
+static enum pm_status check_libraries(const struct idt_bench *b, const struct idt_modules *m,
+				      struct pm_err *err)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		const struct idt_module *lib = &m->v[i];
+		struct pm_elf_info info = { 0 };
+		struct pm_err ignored = { 0 };
+
+		if (!lib->build_id || !exists(lib->path) ||
+		    (i && !strcmp(lib->path, m->v[i - 1].path)))
+			continue;
+		pm_elf_check(lib->path, &info, &ignored);
+		if (strcmp(info.build_id, lib->build_id)) {
+			err->file = lib->path;
+			pm_fail_file(err, "this is another program or library: expected the build "
+				     "id %s of '%.60s', found %s", lib->build_id, b->mod,
+				     info.build_id[0] ? info.build_id : "none");
+		}
+		pm_elf_info_release(&info);
+		if (pm_failed(err))
+			return PM_ERR;
+	}
+	return PM_OK;
+}
+
+/* Instructions' bytes are taken from these files: they have to be what was instrumented. The
+ * error's file may be one of @m's. */
+static enum pm_status check_files(const struct idt_bench *b, struct idt_modules *m,
+				  struct pm_err *err)
+{
+	struct idt_blk blk = { 0 };
+	uint32_t want, found;
+	enum pm_status st = load_blk(b, &blk, err);
+
+	want = blk.orig_magic;
+	idt_blk_release(&blk);
+	if (st != PM_OK)
+		return st;
+	if (!exists(b->mod))
+		return want && magic_of(b->orig, &found) && found != want ?
+			fail_program(b->orig, want, found, b, err) : PM_OK;
+	st = load_modules(b, m, err);
+	if (st == PM_OK)
+		st = check_libraries(b, m, err);
+	if (st == PM_OK && want)	/* 0: who wrote the table did not say */
+		st = check_program(b, m, want, err);
+	return st;
+}
+
+/* What `convert` would not say of BENCH. */
+static enum pm_status check_idt2kt(const struct idt_bench *b, struct idt_modules *m,
+				   struct pm_err *err)
+{
+	struct stat st;
+
+	if (!exists(b->mod) && !exists(b->orig)) {
+		err->file = b->orig;
+		return pm_fail_file(err, "the original program is needed for its instructions' "
+				    "bytes");
+	}
+	/* of a profile */
+	if (!stat(b->trace, &st) && S_ISREG(st.st_mode) && !st.st_size) {
+		err->file = b->trace;
+		return pm_fail_file(err, "the input is empty");
+	}
+	return check_files(b, m, err);
 }
 
 int cmd_idt2kt(int argc, char **argv)
@@ -298,27 +478,29 @@ int cmd_idt2kt(int argc, char **argv)
 		OPT_END
 	};
 	struct pm_buf from = { 0 };
-	char *args[] = { "convert", "-q", "-f", NULL, "-t", NULL, NULL, NULL, NULL };
+	char *args[] = { "convert", "-f", NULL, "-t", NULL, NULL, NULL, NULL };
 	struct pm_err err = { 0 };
+	struct idt_modules m = { 0 };
 	struct idt_bench b;
 	int status;
 
-	find_bench(argc, argv, opts, &help, &b);
-	if (!exists(b.mod) && !exists(b.orig)) {
-		err.file = b.orig;
-		pm_fail_file(&err, "the original program is needed for its instructions' bytes");
-		traces_fail(&err);
-		idt_bench_release(&b);
+	if (!find_bench(argc, argv, opts, &help, BLOCK_TABLE, &b))
 		return 1;
+	status = check_idt2kt(&b, &m, &err) == PM_OK ? 0 : traces_fail(&err);
+	idt_modules_release(&m);
+	if (status) {
+		idt_bench_release(&b);
+		return status;
 	}
+	note_others(&b);
 	pm_buf_printf(&from, "idt-exec%s:blk=%s,%s=%s", b.wide ? "64" : "", b.blk,
 		      exists(b.mod) ? "modules" : "binary", exists(b.mod) ? b.mod : b.orig);
 	pm_buf_add(&from, "", 1);
-	args[3] = (char *)from.p;
-	args[5] = b.wide ? "kt64" : "kt";
-	args[6] = b.trace;
-	args[7] = out ? (char *)out : b.kt;
-	status = cmd_convert(8, args);
+	args[2] = (char *)from.p;
+	args[4] = b.wide ? "kt64" : "kt";
+	args[5] = b.trace;
+	args[6] = out ? (char *)out : b.kt;
+	status = cmd_convert(7, args);
 	pm_buf_release(&from);
 	idt_bench_release(&b);
 	return status;
@@ -395,19 +577,13 @@ static enum pm_status describe_cnt(struct about *a, const struct idt_bench *b,
 				   struct pm_err *err)
 {
 	struct idt_cnt cnt = { 0 };
+	const enum pm_status st = parse_cnt(b, blk, raw, &cnt, err);
 
-	if (idt_cnt_parse(raw->p, raw->n, blk->nblock, b->wide, &cnt, err) != PM_OK) {
-		if (raw->n < 8)
-			return PM_ERR;
-		/* counts of a program with other blocks: the magic numbers will say so */
-		*err = (struct pm_err){ 0 };
-		memcpy(&cnt.orig_magic, raw->p, 4);
-		memcpy(&cnt.idt_magic, raw->p + 4, 4);
-	}
-	file_row(a, b->cnt, raw->n, &(struct claim){ &cnt.orig_magic, &cnt.idt_magic,
-		 cnt.orig_magic == blk->orig_magic && cnt.idt_magic == blk->idt_magic });
+	if (st != PM_ERR)
+		file_row(a, b->cnt, raw->n,
+			 &(struct claim){ &cnt.orig_magic, &cnt.idt_magic, st == PM_OK });
 	idt_cnt_release(&cnt);
-	return PM_OK;
+	return st == PM_ERR ? st : PM_OK;
 }
 
 /* False, with @err, only if a file that is there makes no sense. */
@@ -480,7 +656,8 @@ int cmd_idtinfo(int argc, char **argv)
 	struct idt_bench b;
 	int status;
 
-	find_bench(argc, argv, opts, &help, &b);
+	if (!find_bench(argc, argv, opts, &help, BLOCK_TABLE, &b))
+		return 1;
 	a.r = pm_result_for("idtinfo");
 	if (describe(&a, &b, &err)) {
 		status = show(a.r, &to);

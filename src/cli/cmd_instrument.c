@@ -109,7 +109,7 @@ int cmd_instrument(int argc, char **argv)
 	o.kind = branch ? IMG_BRANCH : cache || line ? IMG_CACHE : exec ? IMG_EXEC : IMG_PROFILE;
 	o.line = line ? (uint32_t)line : 16;
 	o.rep = rep || exec;
-	options_text(&o, line, rep, &options);
+	options_text(&o, line, rep && (o.kind == IMG_CACHE || o.kind == IMG_EXEC), &options);
 	o.options = (const char *)options.p;
 	o.verbose = verbose ? stdout : NULL;
 	libs = pm_alloc((library.n + 1) * sizeof *libs);

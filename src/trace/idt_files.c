@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/proc_maps.h"
 #include "isa/x86/zydis_regs.h"
 #include "trace/idt_files.h"
+#include "trace/idt_format.h"
 #include "trace/io.h"
 #include "trace/text.h"
 
@@ -167,24 +169,71 @@ static bool is_there(const char *stem, const char *suffix)
 	return yes;
 }
 
+/* Is @name a file of a program's, of 64-bit or 32-bit names? How much of it is the program's name;
+ * 0: it is none. */
+static size_t stem_of(const char *name, bool *wide)
+{
+	static const char *const suffix[] = { ".trc", ".cnt", ".blk" };
+	size_t end = strlen(name), n = end;
+
+	while (n && name[n - 1] >= '0' && name[n - 1] <= '9')
+		n--;
+	if (n < end && n && name[n - 1] == '.')
+		end = n - 1;				/* the number of a process or thread */
+	*wide = end > 2 && !memcmp(name + end - 2, "64", 2);
+	if (*wide)
+		end -= 2;
+	for (size_t i = 0; end > 4 && i < NR(suffix); i++)
+		if (!memcmp(name + end - 4, suffix[i], 4))
+			return end - 4;
+	return 0;
+}
+
+/* "BENCH.trc64" or "BENCH.trc64.123" */
+static char *numbered(const struct idt_bench *b, const char *narrow, const char *wide)
+{
+	char *path = named(b->orig, b->wide ? wide : narrow), *full = named(path, b->number);
+
+	free(path);
+	return full;
+}
+
+static bool has_files(const char *stem)
+{
+	return is_there(stem, ".blk64") || is_there(stem, ".blk") || is_there(stem, ".trc64") ||
+		is_there(stem, ".trc");
+}
+
 void idt_bench_find(const char *name, struct idt_bench *b)
 {
 	char *stem = pm_strdup(name), *otr;
-	size_t n = strlen(stem);
+	size_t n = strlen(stem), head;
 	struct stat st;
+	bool wide;
 
 	if (n > 4 && !strcmp(stem + n - 4, ".idt"))
 		stem[n - 4] = 0;
 	*b = (struct idt_bench){ .orig = stem };
-	b->wide = is_there(stem, ".blk64") || (is_there(stem, ".trc64") && !is_there(stem, ".blk"));
+	head = has_files(stem) ? 0 : stem_of(stem, &wide);
+	if (head) {
+		n = head + 4 + 2 * wide;		/* ".trc64" */
+		b->number = pm_strdup(stem + n);
+		b->wide = wide;
+		b->file = true;
+		stem[head] = 0;
+	} else {
+		b->number = pm_strdup("");
+		b->wide = is_there(stem, ".blk64") ||
+			(is_there(stem, ".trc64") && !is_there(stem, ".blk"));
+	}
 	b->blk = named(stem, b->wide ? ".blk64" : ".blk");
 	b->idt = named(stem, ".idt");
 	b->mod = named(stem, ".mod");
-	b->cnt = named(stem, b->wide ? ".cnt64" : ".cnt");
-	b->trc = named(stem, b->wide ? ".trc64" : ".trc");
-	b->kt = named(stem, b->wide ? ".kt64" : ".kt");
+	b->cnt = numbered(b, ".cnt", ".cnt64");
+	b->trc = numbered(b, ".trc", ".trc64");
+	b->kt = numbered(b, ".kt", ".kt64");
 	otr = named(stem, ".otr");
-	if (stat(otr, &st)) {
+	if (head || stat(otr, &st)) {
 		free(otr);
 		otr = pm_strdup(b->trc);
 	}
@@ -194,6 +243,7 @@ void idt_bench_find(const char *name, struct idt_bench *b)
 void idt_bench_release(struct idt_bench *b)
 {
 	free(b->orig);
+	free(b->number);
 	free(b->idt);
 	free(b->blk);
 	free(b->cnt);
@@ -202,6 +252,36 @@ void idt_bench_release(struct idt_bench *b)
 	free(b->mod);
 	free(b->trace);
 	*b = (struct idt_bench){ 0 };
+}
+
+static bool is_older(const struct stat *a, const struct stat *b)
+{
+	return a->st_mtim.tv_sec != b->st_mtim.tv_sec
+		? a->st_mtim.tv_sec < b->st_mtim.tv_sec : a->st_mtim.tv_nsec < b->st_mtim.tv_nsec;
+}
+
+size_t idt_numbered_files(const char *path, const char *since)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const size_t n = strlen(name);
+	char *dir = pm_strdup(slash ? path : ".");
+	struct stat first, st;
+	const bool dated = !stat(since, &first);
+	const struct dirent *e;
+	size_t found = 0;
+	DIR *d;
+
+	if (slash)
+		dir[name - path] = 0;
+	d = opendir(dir);
+	free(dir);
+	while (d && (e = readdir(d)))
+		found += !strncmp(e->d_name, name, n) && e->d_name[n] == '.' && e->d_name[n + 1] &&
+			!e->d_name[n + 1 + strspn(e->d_name + n + 1, "0123456789")] &&
+			!fstatat(dirfd(d), e->d_name, &st, 0) && !(dated && is_older(&st, &first));
+	if (d)
+		closedir(d);
+	return found;
 }
 
 /* ---- contents ------------------------------------------------------------------------------- */
@@ -263,6 +343,71 @@ bool idt_trailer_find(const uint8_t *p, size_t n, struct idt_trailer *to)
 	memcpy(to, p + n - sizeof *to, sizeof *to);
 	to->options[sizeof to->options - 1] = 0;
 	return !memcmp(to->tag, "PUGIDT1\n", 8);
+}
+
+/* The last bytes of @path. */
+static bool trailer_of(const char *path, struct idt_trailer *to)
+{
+	uint8_t last[sizeof *to];
+	FILE *f = is_there(path, "") ? fopen(path, "re") : NULL;
+	bool found = false;
+
+	if (!f)
+		return false;
+	if (!fseek(f, -(long)sizeof last, SEEK_END) && fread(last, sizeof last, 1, f) == 1)
+		found = idt_trailer_find(last, sizeof last, to);
+	fclose(f);
+	return found;
+}
+
+bool idt_options_beside(const char *trace, bool wide, struct idt_trailer *to)
+{
+	char *idt = idt_idt_path(trace, wide), *blk = idt_blk_path(trace, wide);
+	const size_t at = wide ? 20 : 12;		/* idt_magic */
+	uint8_t head[32];
+	FILE *f = NULL;
+	bool belongs = false;
+
+	if (trailer_of(idt, to))
+		f = fopen(blk, "re");
+	if (f) {
+		belongs = fread(head, at + 4, 1, f) == 1 && pm_get32(head + at) == to->idt_magic;
+		fclose(f);
+	}
+	free(idt);
+	free(blk);
+	return belongs;
+}
+
+bool idt_has_option(const struct idt_trailer *t, const char *name, uint64_t *n)
+{
+	struct pm_tok words = { t->options, t->options + strlen(t->options) };
+	const char *word;
+	size_t len;
+
+	for (;;) {
+		word = pm_tok_next(&words, &len);
+		if (!len)
+			return false;
+		if (len == 2 && !memcmp(word, "-H", 2))
+			return false;			/* a file's name, to the end */
+		if (len == strlen(name) && !memcmp(word, name, len))
+			break;
+	}
+	if (n) {
+		word = pm_tok_next(&words, &len);
+		return len && pm_num(word, len, n);
+	}
+	return true;
+}
+
+bool idt_leaves_reps(const char *trace, bool wide)
+{
+	struct idt_trailer t;
+
+	return idt_options_beside(trace, wide, &t) &&
+		(idt_has_option(&t, "-c", NULL) || idt_has_option(&t, "-l", NULL)) &&
+		!idt_has_option(&t, "-r", NULL);
 }
 
 void idt_id_name(uint16_t id, bool wide, char *buf, size_t size)

@@ -41,14 +41,19 @@ size_t idt_least_counters(const struct idt_blk *b, const struct idt_modules *m);
 
 struct idt_bench {
 	bool wide;			/* 64-bit names: .blk64 instead of .blk... */
+	bool file;			/* the name was one of its files' */
 	char *orig;			/* BENCH itself */
+	char *number;			/* of a process or thread: its files end in .N; else "" */
 	char *idt, *blk, *cnt, *trc, *kt, *mod;	/* where they are, or would be */
 	char *trace;			/* .trc, or a FIFO BENCH.otr */
 };
-/* @name: BENCH or BENCH.idt. The width is the one whose block table is there, or else whose
- * trace. */
+/* @name: BENCH, BENCH.idt, or one of its files, as BENCH.trc64 and BENCH.cnt64.123. The width is
+ * the file's, or the one whose block table is there, or else whose trace. */
 void idt_bench_find(const char *name, struct idt_bench *b);
 void idt_bench_release(struct idt_bench *b);
+/* How many files are beside @path whose names are its with a number, other processes' and threads':
+ * those that are no older than the file @since, if that is there. */
+size_t idt_numbered_files(const char *path, const char *since);
 
 /* What an instrumented program says of itself: the last bytes of its file. The last four make the
  * CRC-32 of the whole file come out as idt_magic. */
@@ -61,6 +66,14 @@ struct idt_trailer {
 };
 _Static_assert(sizeof(struct idt_trailer) == 120, "a file format");
 bool idt_trailer_find(const uint8_t *p, size_t n, struct idt_trailer *to);
+/* What the instrumented program beside the trace says of itself, if it is the one that the block
+ * table there belongs to: its options. */
+bool idt_options_beside(const char *trace, bool wide, struct idt_trailer *to);
+/* Has it been made with @name ("-r")? The number behind it, if it is a number, into *@n, which may
+ * be NULL. */
+bool idt_has_option(const struct idt_trailer *t, const char *name, uint64_t *n);
+/* Has the program beside this cache trace been made to write one, without -r? */
+bool idt_leaves_reps(const char *trace, bool wide);
 /* The four bytes behind @p[0..n) that make the CRC-32 of all of it @want. */
 uint32_t idt_magic_fix(const uint8_t *p, size_t n, uint32_t want);
 

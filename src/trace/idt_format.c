@@ -37,6 +37,11 @@ char *idt_info_path(const char *path, bool wide)
 	return companion_of(path, wide, wide ? ".trc64.info" : ".trc.info");
 }
 
+char *idt_idt_path(const char *path, bool wide)
+{
+	return companion_of(path, wide, ".idt");
+}
+
 char *idt_program_path(const char *path, bool wide)
 {
 	return companion_of(path, wide, "");

@@ -15,6 +15,7 @@ extern const char *const idt_kind_name[3];
 /* Files beside the trace @path, which need not be there; the caller frees the name. */
 char *idt_blk_path(const char *path, bool wide);
 char *idt_info_path(const char *path, bool wide);
+char *idt_idt_path(const char *path, bool wide);
 char *idt_program_path(const char *path, bool wide);
 char *idt_modules_path(const char *path, bool wide);
 

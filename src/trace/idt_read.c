@@ -304,12 +304,17 @@ void *idt_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t 
 {
 	static const char *const known[] = { "", "line", "blk binary modules" };
 	struct idt_reader *r;
-	uint64_t line = 16;
+	struct idt_trailer beside_it;
+	uint64_t line = 16, given;
 	char buf[24];
 	const char *v;
 
 	if (pm_fmt_options_check(o->options, known[kind], err) != PM_OK)
 		return NULL;
+	if (o->path && kind == IDT_CACHE && idt_options_beside(o->path, wide, &beside_it) &&
+	    idt_has_option(&beside_it, "-l", &given) && given && !(given & (given - 1)) &&
+	    given <= 32768)
+		line = given;
 	if (o->path && read_info(o->path, kind, wide, &line, err) == PM_ERR)
 		return NULL;
 	v = pm_fmt_option(o->options, "line", buf, sizeof buf);

@@ -86,10 +86,42 @@ $ mv 'bare-c -r.trc64' rep.trc64; cp bare.blk64 rep.blk64; pugmark rtrace rep | 
 >   bytes  accesses
 >      12         1
 >     100         1
+# The line size of -l is that of the trace, in the text and for simulators; the option has the last word, and another
+# program's block table none.
+$ pugmark idt -l 64 bare && ./bare.idt && pugmark vtrace -q bare | head -n 1; pugmark dump bare.trc64 | grep -m 1 line; pugmark dump -f idt-cache64:line=32 bare.trc64 | grep -m 1 line; mkfifo bare.otr; ./bare.idt & pugmark vtrace bare | head -n 1; wait; rm bare.otr; printf 1 | dd of=bare.blk64 bs=1 seek=20 conv=notrunc status=none; pugmark vtrace -q bare | head -n 1
+> good
+> 0 line 0x401000 64
+> 0 line 0x401000 64
+> 0 line 0x401000 32
+> good
+> 0 line 0x401000 64
+> 0 line 0x401000 16
+# Without -r nothing tells references of rep instructions apart; -r means nothing in other kinds.
+$ pugmark idt -c bare && ./bare.idt >/dev/null; pugmark rtrace -q bare
+! pugmark: bare.trc64: this cache trace was made without -r: it does not tell references of rep instructions apart
+? 1
+$ pugmark idt -p -r bare && pugmark idtinfo bare | head -n 1
+> options: -p
+! pugmark: -r means nothing without -c, -l or -e
 # KT of an execution trace is KT of what run writes.
 $ pugmark idt -e bare; ./bare.idt; pugmark idt2kt bare; pugmark convert -q -f idt-exec64:modules=bare.mod -t kt64 bare.trc64 x.kt64; cmp bare.kt64 x.kt64; pugmark dump bare.kt64 | grep -c ' insn '
 > good
 > 3056
+! pugmark: note: 'bare.trc64' is one trace of several: 'bare.trc64.NUMBER' beside it are of other threads or processes (1)
+# ... and so is what it leaves out. Bytes of a program that has changed since are refused, as are those of a library.
+$ cat >saves.S <<'END'
++ 	.globl _start
++ _start:	sub $1024, %rsp
++ 	and $-64, %rsp
++ 	fxsave (%rsp)
++ 	mov $60, %eax
++ 	xor %edi, %edi
++ 	syscall
++ END
+$ gcc -nostdlib -static -Wl,--build-id=none -o saves saves.S && pugmark idt -e saves && ./saves.idt; pugmark idt2kt saves; rm saves.kt64; printf '\220\220' | dd of=saves bs=1 seek=4096 conv=notrunc status=none; pugmark idt2kt saves 2>&1 | sed "s|$PWD/||; s/0x[0-9a-f]*/N/g"; ls saves.kt64 2>/dev/null; sed "s| - $PWD/saves| 12 $(command -v pugmark)|" saves.mod >x; mv x saves.mod; pugmark idt2kt saves 2>&1 | sed 's/.*: this/this/; s/found .*/found N/'
+> pugmark: saves: this is another program: expected the magic number N of 'saves.blk64', found N
+> this is another program or library: expected the build id 12 of 'saves.mod', found N
+! pugmark: note: events discarded: 7 write
 # Killed on its way: what was executed is there. (The first write is in the trace.)
 $ cp $PROGRAMS/exits .; pugmark idt -e exits; for how in 0 abort term segv; do rm -f exits.trc64 exits.cnt64 n; ./exits.idt $how >/dev/null 2>&1; test -s exits.trc64 && test -s exits.cnt64 && pugmark dump -f idt-exec64 exits.trc64 | grep -c ' insn ' >n; awk '{ print ($1 > 50000 ? "many" : $1) }' n; done
 > many
@@ -99,6 +131,11 @@ $ cp $PROGRAMS/exits .; pugmark idt -e exits; for how in 0 abort term segv; do r
 # Threads have files of their own, with all that they did.
 $ cp $PROGRAMS/threads-static .; pugmark idt -b threads-static; ./threads-static.idt >/dev/null; ls threads-static.trc64* | wc -l | awk '{ print ($1 > 300 ? "hundreds" : $1) }'; for f in threads-static.trc64.*; do pugmark dump -b -f idt-branch64 $f >/dev/null || { echo bad $f; break; }; done
 > hundreds
+$ f=$(ls threads-static.trc64.* | head -n 1); pugmark vtrace $f | grep -c -m 1 block; pugmark vtrace threads-static 2>&1 >/dev/null | sed 's/([0-9]*)/(N)/'; pugmark idt -e threads-static; ./threads-static.idt >/dev/null; f=$(ls -t threads-static.trc64.* | head -n 1); pugmark rtrace $f | grep -c accesses:; pugmark idt2kt -q $f; pugmark dump ${f%.trc64.*}.kt64.${f##*.} | grep -c -m 1 insn
+> 1
+> pugmark: note: 'threads-static.trc64' is one trace of several: 'threads-static.trc64.NUMBER' beside it are of other threads or processes (N)
+> 1
+> 1
 # One file for all threads, in order of execution: they take turns, and what each does in its turn is a store
 # to the next place of an array.
 $ gcc -w -O1 -static -pthread -o turns "$TESTS/process/turns.c"; at=$(nm turns | awk '$3 == "log" { print $1 }'); for k in '-e --merge' '-c --merge' -e; do rm -f turns.trc64*; pugmark idt $k turns; ./turns.idt; printf '%s %s\n' "$k" $(ls turns.trc64* | wc -l); pugmark dump turns.trc64 >text; awk -v lo=$((0x$at)) 'function hex(s,  v, i) { for (i = 3; i <= length(s); i++) v = 16 * v + index("0123456789abcdef", substr(s, i, 1)) - 1; return v } / write / { for (i = 1; i <= NF && $i != "write"; i++) ; a = hex($(i + 1)); if (a >= lo && a < lo + 3200) { n++; wrong += a != lo + 8 * k++ } } END { print n + 0, wrong + 0 }' text; done

@@ -51,12 +51,19 @@ $ pugmark rtrace ex
 >       1         1
 $ pugmark rtrace --json - rep | tr -d ' \n'
 >- {"schema":{"name":"pugmark.rtrace","version":1},"block_accesses":1,"of_no_bytes":0,"references":2,"bytes_read":4,"bytes_written":4,"read":[{"bytes":4,"accesses":1}],"written":[{"bytes":4,"accesses":1}]}
-# the program: its bytes at the places that the block table names
-$ head -c 256 /dev/zero >ex; printf '\213\003\363\244\350\367\002\000\000' >>ex; pugmark idt2kt ex; tail -c +17 $TESTS/data/formats/ex-sample.kt | cmp - ex.kt
+# the program: its bytes at the places that the block table names, whose magic number is the program's CRC-32
+$ head -c 256 /dev/zero >ex; printf '\213\003\363\244\350\367\002\000\000' >>ex; pugmark idt2kt ex
+! pugmark: ex: this is another program: expected the magic number 0x11223344 of 'ex.blk', found 0xb9dbb005
+? 1
+$ ls ex.kt 2>/dev/null; printf '\005\260\333\271' | dd of=ex.blk bs=1 seek=8 conv=notrunc status=none; pugmark idt2kt ex; tail -c +17 $TESTS/data/formats/ex-sample.kt | cmp - ex.kt
 # ... or a module file
 $ printf '# a comment\n0x8048100-0x8048109 0x100 - %s/ex\n' "$PWD" >ex.mod; rm ex.kt; pugmark idt2kt ex; tail -c +17 $TESTS/data/formats/ex-sample.kt | cmp - ex.kt
 $ pugmark convert -f idt-exec:blk=ex.blk,modules=ex.mod -t idt-exec:blk=back.blk ex.trc back.trc; cmp back.trc ex.trc; cmp back.blk ex.blk
-$ rm ex; pugmark idtinfo ex
+$ printf '\1' | dd of=ex bs=1 conv=notrunc status=none; pugmark idt2kt ex 2>&1 | sed "s|$PWD/||"
+> pugmark: ex: this is another program: expected the magic number 0xb9dbb005 of 'ex.blk', found 0x51da7c95
+$ cp ex.trc kept; : >ex.trc; pugmark idt2kt -o - ex; mv kept ex.trc
+! pugmark: ex.trc: the input is empty
+$ rm ex; cp $TESTS/data/formats/ex-idt-exec.blk ex.blk; pugmark idtinfo ex
 > blocks: 1 blocks
 >
 > files
@@ -83,6 +90,12 @@ $ pugmark idtinfo ex | grep cnt; pugmark idtinfo ex >/dev/null
 $ head -c 11 $TESTS/data/formats/ex-idt.cnt >ex.cnt; pugmark vcount ex
 ! pugmark: ex.cnt:0xb: 3 bytes of counters are no whole number of sets of 1 blocks
 ? 1
+$ pugmark idtinfo ex
+! pugmark: ex.cnt:0xb: 3 bytes of counters are no whole number of sets of 1 blocks
+? 1
+$ : >ex.cnt; pugmark idtinfo ex
+! pugmark: ex.cnt:0x0: expected 8 bytes of counter header, found 0
+? 1
 $ rm ex.cnt; pugmark vcount ex
 ! pugmark: ex.cnt: cannot open: No such file or directory
 ? 1
@@ -90,13 +103,31 @@ $ head -c 33 $TESTS/data/formats/ex-idt-exec.trc >ex.trc; pugmark vtrace ex >/de
 ! pugmark: ex.trc:0x1e: expected an entry of 5 bytes, found 3
 ? 1
 $ echo '0x10-0x8 0 - x' >ex.mod; pugmark idt2kt ex
-! pugmark: ex.trc: its module file 'ex.mod': 1: expected a range of addresses LO-HI, found '0x10-0x8'
+! pugmark: ex.mod:1: expected a range of addresses LO-HI, found '0x10-0x8'
 ? 1
 $ echo '0x8-0x10 0 - none' >ex.mod; pugmark idt2kt ex; ls ex.kt*
 > ex.kt
 ! pugmark: ex.trc: its program or library 'none': cannot open: No such file or directory
 $ rm ex.mod; pugmark idt2kt ex
 ! pugmark: ex: the original program is needed for its instructions' bytes
+? 1
+# what was looked for; and the files themselves are names, too
+$ pugmark vcount nope; pugmark idtinfo nope; pugmark idt2kt nope; pugmark vtrace nope; pugmark rtrace nope.trc64
+! pugmark: nope: expected its block table, 'nope.blk64' or 'nope.blk', found neither
+! pugmark: nope: expected its block table, 'nope.blk64' or 'nope.blk', found neither
+! pugmark: nope: expected its block table, 'nope.blk64' or 'nope.blk', found neither
+! pugmark: nope: expected its trace, 'nope.trc64' or 'nope.trc', or a FIFO 'nope.otr', found none
+! pugmark: nope.trc64: cannot open: No such file or directory
+? 1
+$ pugmark vtrace br.trc | wc -l; cp br.trc br.trc.12; pugmark vtrace br.trc.12 | wc -l; cp $TESTS/data/formats/ex-idt.cnt ex.cnt.12; pugmark vcount ex.cnt.12 | head -n 1; rm br.otr; pugmark vtrace br | wc -l; pugmark vtrace -q br | wc -l
+> 4
+> 4
+> instructions: 12,884,901,900 instructions
+> 4
+> 4
+! pugmark: note: 'br.trc' is one trace of several: 'br.trc.NUMBER' beside it are of other threads or processes (1)
+$ pugmark rtrace br.trc
+! pugmark: IDtrace traces (idt-branch) hold no data addresses or access sizes; 'rtrace' needs them (`pugmark instrument -c -r` traces them)
 ? 1
 $ pugmark rtrace
 ! pugmark: missing PROGRAM (see `pugmark rtrace --help`)
