@@ -192,7 +192,9 @@ int cmd_vcount(int argc, char **argv)
 		"and BENCH.cnt64, or .blk and .cnt): instructions, blocks, and the mix of "
 		"instructions.",
 		"  idt bench; ./bench.idt; vcount bench\n\n"
-		"Counts of another program are refused by their magic numbers."
+		"Counts of another program are refused by their magic numbers. BENCH may also be a "
+		"file of its own,\n"
+		"BENCH.cnt64.PID, for the counts of a forked process."
 	};
 	struct shown to = { .rows = 20 };
 	const struct pm_opt opts[] = {
@@ -288,7 +290,8 @@ int cmd_vtrace(int argc, char **argv)
 		"through the FIFO BENCH.otr. A line for each entry, as `pugmark dump --blocks` "
 		"writes them; targets\n"
 		"of control instructions stand behind their block.",
-		"  mkfifo bench.otr; ./bench.idt & vtrace bench"
+		"  mkfifo bench.otr; ./bench.idt & vtrace bench\n\n"
+		"BENCH may also be a trace, BENCH.trc64.TID, of another thread or process."
 	};
 	const char *from = NULL, *out = "-";
 	const struct pm_opt opts[] = {
@@ -313,7 +316,8 @@ int cmd_rtrace(int argc, char **argv)
 		"Lists how often rep instructions accessed blocks of memory, and of how many "
 		"bytes: from a cache\n"
 		"trace made with -r, or an execution trace.",
-		"  idt -c -r bench; ./bench.idt; rtrace bench"
+		"  idt -c -r bench; ./bench.idt; rtrace bench\n\n"
+		"BENCH may also be a trace, BENCH.trc64.TID, of another thread or process."
 	};
 	const char *from = NULL;
 	struct shown to = { .rows = 1000 };
@@ -468,8 +472,12 @@ int cmd_idt2kt(int argc, char **argv)
 		"BENCH.trc64,\n"
 		"BENCH.blk64 and the program (and its libraries: BENCH.mod says where they are) "
 		"in, BENCH.kt64\n"
-		"out; the 32-bit files likewise.",
-		"  idt -e bench; ./bench.idt; idt2kt bench"
+		"out; the 32-bit files likewise. A program or library that has changed since is "
+		"refused.",
+		"  idt -e bench; ./bench.idt; idt2kt bench\n\n"
+		"BENCH may also be a trace, BENCH.trc64.TID, of another thread or process: then "
+		"BENCH.kt64.TID is\n"
+		"written."
 	};
 	const char *out = NULL;
 	const struct pm_opt opts[] = {
@@ -644,7 +652,7 @@ int cmd_idtinfo(int argc, char **argv)
 		"Looks for the files that belong to an instrumented program, tells the options "
 		"with which it was\n"
 		"made, and checks by their magic numbers that they belong together.",
-		"Exit status: 1 if a file belongs to another program."
+		"Exit status: 1 if a file belongs to another program, or makes no sense."
 	};
 	struct shown to = { .rows = 20 };
 	const struct pm_opt opts[] = {

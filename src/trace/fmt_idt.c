@@ -61,7 +61,7 @@ static int idt_probe(const uint8_t *head, size_t n, enum idt_kind kind, bool wid
 
 #define IDT_INFO "info  writing: NAME.info, too, which says what a trace does not"
 #define IDT_CACHE_OPTIONS								\
-	"line=N  bytes of an instruction line (16)\n"					\
+	"line=N  bytes of an instruction line (16, or what files beside it say)\n"	\
 	"rep  writing: own tags for references of rep instructions\n"			\
 	"push-pop  writing: own tags for pushes, pops, calls and returns\n"
 #define IDT_EXEC_OPTIONS								\

@@ -15,7 +15,6 @@
 #define STACK 4096		/* calls that are remembered per stream; deeper ones are not
 				 * checked */
 #define LATER 256		/* groups of references that another stream may yet make good */
-#define TELLS_SIGNALS (PM_HAS_KERNEL | PM_HAS_THREADS | PM_HAS_SPACES)	/* one of these facts */
 #define HANDLER 0		/* on that stack: a signal handler, which returns to the system's
 				 * code */
 
@@ -41,6 +40,7 @@ struct verify_stream {
 	uint64_t ret;		/* a return was executed: 1, at @from */
 	bool jump;		/* ... which may be meant as a jump */
 	const struct pm_insn *cut;	/* last instruction of a block that was cut */
+	bool stopped;		/* it was, perhaps in front of its first instruction */
 	struct later *unmapped;		/* references since the last block */
 	size_t nunmapped, cap_unmapped;
 	struct pm_uop uop;		/* the one before; index 0: none */
@@ -53,6 +53,8 @@ struct verify {
 	size_t cap;
 	uint64_t time;
 	struct pm_maps *maps;
+	bool silent;			/* signals may come that the trace does not tell of */
+	struct pm_map handlers;		/* of those: where their handlers begin */
 	struct later later[LATER];
 	unsigned nlater;
 };
@@ -71,6 +73,9 @@ void *pm_verify_new(uint32_t facts)
 	struct verify *v = pm_alloc(sizeof *v);
 
 	v->facts = facts;
+	/* An execution trace of an instrumented program (docs/formats/idtrace.md), and what is made
+	 * of it: a block that stops in its middle is all that says so. */
+	v->silent = !(facts & (PM_HAS_KERNEL | PM_HAS_THREADS | PM_HAS_SPACES));
 	v->maps = pm_maps_new();
 	return v;
 }
@@ -168,6 +173,15 @@ static void calls_push(struct verify_stream *st, uint64_t ret)
 	st->stack[st->depth++] = ret;
 }
 
+/* Is @pc, which control came to for no other reason, where a handler begins? */
+static bool is_handler(const struct verify *v, struct verify_stream *st, uint64_t pc)
+{
+	if (!v->silent || !pm_map_get(&v->handlers, pc))
+		return false;
+	calls_push(st, HANDLER);
+	return true;
+}
+
 /* Control arrives at @pc. */
 static void arrive(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
 		   uint64_t pc)
@@ -178,14 +192,15 @@ static void arrive(struct verify *v, struct verify_stream *st, const struct pm_b
 	if (st->next.kind == ANYWHERE)
 		return;
 	v->v.looked[PM_VERIFY_flow]++;
-	if (pc != st->next.a && (st->next.kind == EXACT || pc != st->next.b))
+	if (pc != st->next.a && (st->next.kind == EXACT || pc != st->next.b) &&
+	    !is_handler(v, st, pc))
 		wrong(v, PM_VERIFY_flow, b,
 		      "0x%" PRIx64 " comes after 0x%" PRIx64 ", expected 0x%" PRIx64, pc, st->from,
 		      st->next.a);
 }
 
 /* What the last instruction of a run says about the next one. */
-static void leave(struct verify_stream *st, const struct pm_insn *in)
+static void leave(const struct verify *v, struct verify_stream *st, const struct pm_insn *in)
 {
 	uint64_t target = 0, fall = pm_insn_fall(in);
 	bool direct = pm_insn_target(in, &target);
@@ -196,6 +211,8 @@ static void leave(struct verify_stream *st, const struct pm_insn *in)
 		return;
 	switch (in->flow) {
 	case PM_CLASS_SYSCALL:
+		if (v->silent)		/* sigreturn comes back anywhere */
+			break;
 		/* from the vDSO's sysenter or syscall control comes back behind the int $0x80 that
 		 * follows it */
 		if (in->isa == PM_ISA_X86_32 && in->bytes[0] == 0x0f) {
@@ -230,7 +247,7 @@ static void leave(struct verify_stream *st, const struct pm_insn *in)
 
 static void close_rep(struct verify *v, struct verify_stream *st, const struct pm_batch *b)
 {
-	if (st->in_rep)
+	if (st->in_rep && !(v->silent && st->stopped))
 		wrong(v, PM_VERIFY_rep, b, "a rep instruction has no end");
 	st->in_rep = false;
 	st->iters = 0;
@@ -318,16 +335,19 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 		st->next.kind = ANYWHERE;
 		return;
 	}
-	/* A trace that holds no signals has no other way to say that one came. An execution trace of
-	 * an instrumented program says so: docs/formats/idtrace.md. */
-	if (st->cut && v->facts & TELLS_SIGNALS)
+	blk = code->block + ev->id;
+	if (v->silent && st->stopped) {
+		*pm_map_put(&v->handlers, blk->pc, NULL) = 1;
+		calls_push(st, HANDLER);
+	} else if (st->cut) {
 		wrong(v, PM_VERIFY_flow, b,
 		      "the block before this one stopped in its middle for no reason");
+	}
 	st->cut = NULL;
-	blk = code->block + ev->id;
 	arrive(v, st, b, blk->pc);
 	st->block = ev->id;
 	st->executed = (uint32_t)ev->value;
+	st->stopped = st->executed < blk->n;
 	st->slot = 0;
 	v->v.insns += ev->value;
 	for (uint32_t i = 0; i < blk->n; i++) {
@@ -352,7 +372,7 @@ static void block(struct verify *v, struct verify_stream *st, const struct pm_ba
 	}
 	if (last->flow == PM_CLASS_NONE && blk->n > 1 && pm_isa_is_mips(last->isa) && last[-1].flow)
 		last--;
-	leave(st, last);
+	leave(v, st, last);
 }
 
 static void insn(struct verify *v, struct verify_stream *st, const struct pm_batch *b,
@@ -377,7 +397,7 @@ static void insn(struct verify *v, struct verify_stream *st, const struct pm_bat
 			      "the instruction at 0x%" PRIx64 " is another one in the code table",
 			      ev->addr);
 		else if (!pm_isa_is_mips(in.isa) && (in.flow || v->facts & PM_HAS_BRANCHES))
-			leave(st, &in);
+			leave(v, st, &in);
 		else	/* or: nobody has looked whether it is a branch */
 			st->from = ev->addr;
 	} else {
@@ -625,6 +645,7 @@ static void verify_destroy(void *self)
 	}
 	free(v->stream);
 	pm_maps_free(v->maps);
+	pm_map_release(&v->handlers);
 	free(v);
 }
 

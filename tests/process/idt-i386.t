@@ -86,7 +86,7 @@ $ gcc -m32 -O1 -static -o kids kids.c; for k in -p '-s -p' -e '-s -e'; do rm -f 
 > 3
 > 3
 > 4
-$ rm -f kids.trc*; mkfifo kids.otr; ./kids.idt >/dev/null & pugmark vtrace kids | grep -c block | awk '{ print ($1 > 1000) }'; wait; rm kids.otr; ls kids.trc*  | wc -l; for t in kids.trc*; do pugmark info -f idt-exec:blk=kids.blk $t >/dev/null || echo bad; done
+$ rm -f kids.trc*; mkfifo kids.otr; ./kids.idt >/dev/null & pugmark vtrace -q kids | grep -c block | awk '{ print ($1 > 1000) }'; wait; rm kids.otr; ls kids.trc*  | wc -l; for t in kids.trc*; do pugmark info -f idt-exec:blk=kids.blk $t >/dev/null || echo bad; done
 > 1
 > 3
 # What is damaged, or something else, is refused.
@@ -104,7 +104,7 @@ $ cp kids arm; printf '\050' | dd of=arm bs=1 seek=18 conv=notrunc 2>/dev/null; 
 $ cp $PROGRAMS/i386/args lost; at=$(printf 0x%x $(readelf -lW lost | awk '$1 == "INTERP" { print $2 }')); printf '/lib/nowhere\0' | dd of=lost bs=1 seek=$((at)) conv=notrunc 2>/dev/null; pugmark idt lost 2>said; echo $?; sed "s/:$at:/:AT:/" said >&2
 > 1
 ! pugmark: lost:AT: expected the interpreter '/lib/nowhere' to exist: No such file or directory
-$ ./kids.idt >/dev/null; n=$((($(stat -c %s kids.cnt) - 8) / 4)); for f in cnt blk trc; do cp kids.$f whole; head -c 21 whole >kids.$f; [ $f = trc ] || { pugmark vcount kids 2>&1; echo $?; }; pugmark vtrace kids 2>&1 >/dev/null; echo $?; mv whole kids.$f; done | sed "s/ $n blocks/ N blocks/"
+$ ./kids.idt >/dev/null; n=$((($(stat -c %s kids.cnt) - 8) / 4)); for f in cnt blk trc; do cp kids.$f whole; head -c 21 whole >kids.$f; [ $f = trc ] || { pugmark vcount kids 2>&1; echo $?; }; pugmark vtrace -q kids 2>&1 >/dev/null; echo $?; mv whole kids.$f; done | sed "s/ $n blocks/ N blocks/"
 > pugmark: kids.cnt:0x15: 13 bytes of counters are no whole number of sets of N blocks
 > 1
 > 0

@@ -56,7 +56,7 @@ $ nm bench | awk '$2 ~ /[tT]/ { print "0x" $1, $3 }' | sed 's/0x0*/0x/' | sort >
 $ cp "$(command -v gzip)" .; pugmark idt -v gzip 2>/dev/null | grep -c '  tables '
 > 4
 # What is left out of a table is in --json and --csv.
-$ pugmark idt -c -r bench; rm -f bench.cnt64* bench.trc64*; env -i ./bench.idt; pugmark vcount --rows 1 bench | tail -n 1; pugmark vcount --csv - bench | head -n 3; pugmark rtrace --csv sizes bench | head -n 4; head -n 3 sizes; pugmark idtinfo --csv - bench | head -n 3
+$ pugmark idt -c -r bench; rm -f bench.cnt64* bench.trc64*; env -i ./bench.idt; pugmark vcount --rows 1 bench | tail -n 1; pugmark vcount --csv - bench | head -n 3; pugmark rtrace -q --csv sizes bench | head -n 4; head -n 3 sizes; pugmark idtinfo --csv - bench | head -n 3
 > good
 >   ... and 20 more
 > path,value,unit

@@ -36,6 +36,10 @@ $ sh same touches; sh same faults; sh same stops
 > thousands
 > stops: same events
 > thousands
+$ for n in touches faults stops; do pugmark verify $n.trc64 | tail -n 1; done
+> touches.trc64: good
+> faults.trc64: good
+> stops.trc64: good
 $ pugmark convert -q -f idt-exec64 -t idt-exec64 stops.trc64 again.trc64 && cmp stops.trc64 again.trc64
 # The other kinds have it in that order, too.
 $ pugmark dump -f idt-exec64:modules=stops.mod stops.trc64 | awk '$2 == "read" || $2 == "write" { print $2, $3, $4 } $2 == "modify" { print "read", $3, $4; print "write", $3, $4 }' >want; pugmark idt -c -r stops; env -i ./stops.idt >/dev/null 2>&1 </dev/null; pugmark dump stops.trc64 | awk '$2 == "read" || $2 == "write" { print $2, $3, $4 }' | cmp - want

@@ -14,9 +14,9 @@ $ D=$TESTS/data; F=$D/formats
 + replay) pugmark record --no-cache -o r.pugrec -- true; says pugmark replay -q --no-cache --json - r.pugrec; says pugmark replay -q --no-cache --exec --dump r.pugrec ;;
 + query) pugmark record -q --no-cache -o r.pugrec -- ./b >/dev/null; says pugmark query --no-cache r.pugrec "value rip at @0"; says pugmark query --no-cache --json r.pugrec "value rip at @0" ;;
 + gdb | instrument | idt | report | sql | machine | citcat | sweep) ;;	# what they write has tests of its own
-+ idt2kt) says pugmark idt2kt -o - b ;;
-+ vcount | vtrace | idtinfo) says pugmark $c b ;;
-+ rtrace) says pugmark rtrace c ;;
++ idt2kt) says pugmark idt2kt -q -o - b ;;
++ vcount | vtrace | idtinfo) says pugmark $c -q b ;;
++ rtrace) says pugmark rtrace -q c ;;
 + sim) says pugmark sim --usual $D/real.pug; says pugmark sim --list; says pugmark sim --json - --cache '' $D/real.pug ;;
 + annotate) says pugmark annotate $D/real.pug ;;
 + convert) says pugmark convert -q -t din $D/real.pug - ;;
