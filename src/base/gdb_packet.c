@@ -9,14 +9,26 @@
 
 #include "base/gdb_packet.h"
 
+bool gdb_wait(int fd, const volatile int *interrupted)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n = 0;
+
+	/* a signal before poll() would not end it */
+	while (!*interrupted && (!n || (n < 0 && errno == EINTR)))
+		n = poll(&p, 1, 200);
+	return !*interrupted;
+}
+
 static int byte(struct gdb_link *g)
 {
 	if (g->at == g->nraw) {
-		ssize_t n;
+		ssize_t n = 0;
 
-		do
-			n = read(g->in, g->raw, sizeof g->raw);
-		while (n < 0 && errno == EINTR && !(g->interrupted && *g->interrupted));
+		if (!g->interrupted || gdb_wait(g->in, g->interrupted))
+			do
+				n = read(g->in, g->raw, sizeof g->raw);
+			while (n < 0 && errno == EINTR);
 		if (n <= 0) {
 			g->gone = true;
 			return -1;

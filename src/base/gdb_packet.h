@@ -26,6 +26,9 @@ struct gdb_link {
 
 /* The next packet; ^C arrives as "\003". False when the debugger is gone. */
 bool gdb_receive(struct gdb_link *g);
+/* Until there is something at @fd, a connection or bytes; false: interrupted. A read or accept
+ * would go on after a signal if its handler wants calls to be restarted. */
+bool gdb_wait(int fd, const volatile int *interrupted);
 bool gdb_calls(const struct gdb_link *g);	/* something has arrived */
 void gdb_reply(struct gdb_link *g, const char *s);
 /* The part of an object, of @n bytes, that "OFFSET,LENGTH" in @p asks for (qXfer). */

@@ -334,9 +334,15 @@ enum pm_status machine_gdb(struct machine *m, unsigned port, void (*waiting)(uns
 	if (!getsockname(s, (struct sockaddr *)&a, &alen))
 		port = ntohs(a.sin_port);
 	waiting(port);
+	if (m->interrupted && !gdb_wait(s, m->interrupted)) {
+		close(s);
+		free(g);
+		err->file = NULL;
+		return pm_fail_file(err, "interrupted before a debugger came");
+	}
 	do
 		g->link.in = g->link.out = accept(s, NULL, NULL);
-	while (g->link.in < 0 && errno == EINTR && !(m->interrupted && *m->interrupted));
+	while (g->link.in < 0 && errno == EINTR);
 	close(s);
 	if (g->link.in < 0) {
 		free(g);
