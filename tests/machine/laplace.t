@@ -121,3 +121,6 @@ $ pugmark convert -q n.ref n.din; pugmark laplace n.din n.kev; pugmark merge n.d
 $ for w in 0 -1 4,,4 99999999999999999999 1x; do pugmark laplace --windows=$w n.ref n.kev 2>/dev/null; echo $?; done | uniq -c | sed 's/^ *//'; pugmark laplace -q --windows 1k n.ref n.kev | grep -c working
 > 5 2
 > 1
+# where the trace begins with a bus trace, what the kernel did before is in it, too
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img -o w.pug --kernel-events w.kev --cat w.cat; cmp w.kev n.kev; pugmark convert -q w.pug again.kev; cmp w.kev again.kev; pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --refs w.ref --kernel-events x.kev --cat w.cat; for f in 'w.pug' 'w.ref w.kev'; do pugmark laplace --kernel 80000000 --json $(echo $f | cut -c1-5).json $f; done; cmp w.pug.json w.ref.json; sed -n '/"processes": [0-9]/p; /"schedules"/q' w.pug.json
+>     "processes": 5,

@@ -103,19 +103,26 @@ static size_t stamp(struct machine_tracer *t, const struct pm_event *ev, size_t 
 	return (size_t)(p - to);
 }
 
-static void flush(void *ctx, struct cpu_trace *ct)
+/* @ev may change. */
+static void push(struct machine_tracer *t, struct pm_event *ev, size_t n)
 {
-	struct machine_tracer *t = ctx;
 	struct pm_batch b = {
 		.stream = &t->stream, .code = &t->code, .first_insn = t->instructions,
-		.ev = t->stamped ? t->stamped : ct->first, .rare = t->rare, .nrare = t->nrare,
+		.ev = t->stamped ? t->stamped : ev, .rare = t->rare, .nrare = t->nrare,
 	};
 
-	b.n = stamp(t, ct->first, (size_t)(ct->ev - ct->first), (struct pm_event *)b.ev);
-	ct->ev = ct->first;
+	b.n = stamp(t, ev, n, (struct pm_event *)b.ev);
 	if (b.n && !pm_failed(&t->err))
 		pm_pipeline_push(t->p, &b, &t->err);
 	t->nrare = 0;
+}
+
+static void flush(void *ctx, struct cpu_trace *ct)
+{
+	const size_t n = (size_t)(ct->ev - ct->first);
+
+	ct->ev = ct->first;
+	push(ctx, ct->first, n);
 }
 
 static void add_event(struct machine_tracer *t, struct cpu *c, struct pm_event ev)
@@ -177,13 +184,18 @@ void tracer_end(struct machine_tracer *t, struct cpu *c)
 	c->attn = true;
 }
 
+static struct pm_event time_event(const struct cpu *c)
+{
+	return (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE,
+				  .value = cpu_ticks(c) + c->idle };
+}
+
 /* The processor's ticks are up to date: between instructions, or in an exception. */
 void tracer_time(struct machine_tracer *t, struct cpu *c)
 {
 	if (!t->cfg.times)
 		return;
-	add_event(t, c, (struct pm_event){ .kind = PM_EV_TIME, .id = PM_NONE,
-					   .value = cpu_ticks(c) + c->idle });
+	add_event(t, c, time_event(c));
 }
 
 void tracer_exception(struct machine_tracer *t, struct cpu *c, enum cpu_exc code, uint64_t pc)
@@ -206,22 +218,41 @@ void tracer_directory(struct machine_tracer *t, struct cpu *c, uint64_t director
 	space(t, c, directory);
 }
 
+static struct pm_event kernel_event(struct machine_tracer *t, const struct pm_rare *r, uint8_t type)
+{
+	struct pm_rare *to = &t->rare[t->nrare];
+
+	*to = *r;
+	to->name = t->name[t->nrare];
+	snprintf(t->name[t->nrare], NAME, "%s", r->name ? r->name : "");
+	return (struct pm_event){ .kind = PM_EV_KERNEL, .flags = type,
+				  .id = (uint32_t)t->nrare++ };
+}
+
+/* Who runs and what is mapped when the trace begins was said before: events are not waited for. */
+static void kernel_event_alone(struct machine_tracer *t, struct cpu *c, const struct pm_rare *r,
+			       uint8_t type)
+{
+	struct pm_event ev[2];
+
+	if (c->trace.ev != c->trace.first)
+		flush(t, &c->trace);
+	ev[0] = time_event(c);
+	ev[1] = kernel_event(t, r, type);
+	push(t, ev, 2);
+}
+
 void tracer_kernel(struct machine_tracer *t, struct cpu *c, const struct pm_rare *r, uint8_t type)
 {
-	struct pm_rare *to;
-
-	if (!c->trace.on)
+	if (!c->trace.on) {
+		kernel_event_alone(t, c, r, type);
 		return;
+	}
 	/* a record goes with the batch of its event: no flush in between */
 	if (t->nrare == RARE || c->trace.ev + 2 > c->trace.high)
 		flush(t, &c->trace);
 	tracer_time(t, c);
-	to = &t->rare[t->nrare];
-	*to = *r;
-	to->name = t->name[t->nrare];
-	snprintf(t->name[t->nrare], NAME, "%s", r->name ? r->name : "");
-	add_event(t, c, (struct pm_event){ .kind = PM_EV_KERNEL, .flags = type,
-					   .id = (uint32_t)t->nrare++ });
+	add_event(t, c, kernel_event(t, r, type));
 }
 
 enum pm_status tracer_finish(struct machine_tracer *t, struct cpu *c, struct pm_err *err)
