@@ -71,14 +71,31 @@ static struct pm_result_node *add(struct pm_result *r, enum pm_result_kind kind,
 	return n;
 }
 
+/* What several add to the document, such as a simulator that is there twice, is told apart by a
+ * number: "cache", "cache-2". */
+static void begin(struct pm_result *r, enum pm_result_kind kind, const char *name)
+{
+	struct pm_buf numbered = { 0 };
+	const char *is = name;
+
+	for (unsigned i = 2; r->open == &r->root && is && pm_result_find(&r->root, is); i++) {
+		numbered.n = 0;
+		pm_buf_printf(&numbered, "%s-%u", name, i);
+		pm_buf_add(&numbered, "", 1);
+		is = (const char *)numbered.p;
+	}
+	r->open = add(r, kind, is, NULL);
+	pm_buf_release(&numbered);
+}
+
 void pm_result_begin(struct pm_result *r, const char *name)
 {
-	r->open = add(r, PM_RESULT_OBJECT, name, NULL);
+	begin(r, PM_RESULT_OBJECT, name);
 }
 
 void pm_result_begin_list(struct pm_result *r, const char *name)
 {
-	r->open = add(r, PM_RESULT_LIST, name, NULL);
+	begin(r, PM_RESULT_LIST, name);
 }
 
 void pm_result_end(struct pm_result *r)

@@ -258,3 +258,18 @@ $ pugmark run -q --exec -o rep.pug -- "$PROGRAMS/bare" >/dev/null; R=rep.pug; pu
 $ pugmark sim -s calls --csv - $TESTS/data/real.pug | sed -n 's/.*mean_trips,\([^,]*\),.*/\1/p' | awk '{ k[$1 == "" ? "none" : $1 >= 1 ? "more" : "less"]++ } END { for (i in k) print i }' | sort
 > more
 > none
+# several of one kind are told apart by a number, in the order in which they were given
+$ pugmark sim -q -s cache:l1i=1k,2way,32 -s count -s cache:l1i=2k,2way,32 -s cache:l1i=4k,2way,32 --json 3.json "$TESTS/data/formats/lackey-34.txt" | grep '^[a-z]'; grep '^  "' 3.json; grep '"size"' 3.json
+> cache
+> count
+> count streams
+> cache-2
+> cache-3
+>   "schema": {"name": "pugmark.sim", "version": 1},
+>   "cache": {
+>   "count": {
+>   "cache-2": {
+>   "cache-3": {
+>       "size": 1024,
+>       "size": 2048,
+>       "size": 4096,
