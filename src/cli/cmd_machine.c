@@ -12,6 +12,7 @@
 #include "analyse/sims.h"
 #include "base/result.h"
 #include "cli/machine_guest.h"
+#include "cli/named_files.h"
 #include "cli/traces.h"
 #include "collect/machine/idle.h"
 #include "collect/machine/kernel.h"
@@ -54,11 +55,11 @@ static void tty_setup(void)
 /* "r4400", "r4400,isa=mips32r2,endian=big,line=16,l2=1M,l2line=64,caches=off" */
 static bool parse_cpu(const char *s, struct cpu_config *c)
 {
-	char *copy = pm_strdup(s), *save = NULL;
-	bool ok = true, first = true;
+	char *copy = pm_strdup(s), *rest = copy;
+	bool ok = true, first = true, sline = false;
 	uint64_t v;
 
-	for (char *t = strtok_r(copy, ",", &save); t && ok; t = strtok_r(NULL, ",", &save)) {
+	for (char *t; ok && (t = strsep(&rest, ",")); first = false) {
 		if (first)
 			ok = !strcmp(t, "r4400");
 		else if (!strcmp(t, "isa=mips32r2"))
@@ -77,14 +78,14 @@ static bool parse_cpu(const char *s, struct cpu_config *c)
 			 v <= 4194304 && !(v & (v - 1)))
 			c->scache = (uint32_t)v;
 		else if (!strncmp(t, "l2line=", 7) && pm_parse_size(t + 7, &v) && v >= 32 &&
-			 v <= 128 && !(v & (v - 1)))
+			 v <= 128 && !(v & (v - 1))) {
 			c->sline = (unsigned)v;
-		else
+			sline = true;
+		} else
 			ok = false;
-		first = false;
 	}
 	free(copy);
-	return ok && !first;
+	return ok && (!sline || c->scache);
 }
 
 static int fail(const struct pm_err *err)
@@ -101,7 +102,8 @@ static double now_s(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void put_run(struct pm_result *r, const struct machine *m, double seconds)
+/* @mips: of this run, which may have begun at a snapshot; the counts are since power-on. */
+static void put_run(struct pm_result *r, const struct machine *m, double seconds, double mips)
 {
 	static const char *const how[] = {
 		[RUNNING] = "stopped", [POWERED_OFF] = "power-off", [RESET] = "reset",
@@ -121,7 +123,7 @@ static void put_run(struct pm_result *r, const struct machine *m, double seconds
 	if (m->monitor)
 		pm_result_u64(r, "transactions", monitor_transactions(m->monitor), NULL);
 	pm_result_f64(r, "cpu_seconds", seconds, "s");
-	pm_result_f64(r, "mips", (double)cpu_instructions(c) / seconds / 1e6, NULL);
+	pm_result_f64(r, "mips", mips, NULL);
 	pm_result_end(r);
 }
 
@@ -156,8 +158,9 @@ static const struct pm_opt run_opts[] = {
 	OPT_STR(0, "input", &run.input, "FILE", "what is typed at the console"),
 	OPT_FLAG('q', "quiet", &run.quiet, "do not show the console"),
 	OPT_HEAD("when to stop"),
-	OPT_U64('n', "limit", &run.limit, "N", "after N instructions"),
-	OPT_U64(0, "cycles", &run.cycles, "N", "after N cycles (20 million are a second)"),
+	OPT_U64('n', "limit", &run.limit, "N", "after N instructions (0: no limit)"),
+	OPT_U64(0, "cycles", &run.cycles, "N",
+		"after N cycles, of which 20 million are a second (0: no limit)"),
 	OPT_STR(0, "save", &run.save, "FILE", "write a snapshot at the end"),
 	OPT_HEAD("what to record"),
 	OPT_STR(0, "cat", &run.monitor.cat, "FILE",
@@ -195,6 +198,59 @@ static const struct pm_opt run_opts[] = {
 	OPT_END
 };
 
+static struct named_file files[14];
+static bool to_stdout;			/* an output goes there: nothing else does */
+
+static void check_files(const struct pm_opt_help *help)
+{
+	const struct named_file all[] = {
+		{ "--elf", run.elf, false }, { "--kernel", run.kernel, false },
+		{ "--initrd", run.initrd, false }, { "--disk", run.disk, false },
+		{ "--load", run.load, false }, { "--input", run.input, false },
+		{ "--qemu", run.qemu, false },
+		{ "--exec-trace", run.trace, true }, { "--refs", run.refs, true },
+		{ "--bus", run.monitor.bus, true }, { "--cat", run.monitor.cat, true },
+		{ "--kernel-events", run.kernel_events, true }, { "--save", run.save, true },
+		{ "--json", run.json, true },
+	};
+
+	_Static_assert(sizeof all == sizeof files, "all of them");
+	memcpy(files, all, sizeof files);
+	named_files_check(help, files, NR(files));
+	to_stdout = named_files_stdout(files, NR(files));
+}
+
+/* Options that say how something is done that is not done at all. */
+static void check_needed(const struct pm_opt_help *help)
+{
+	const bool traced = run.trace || run.refs || run.sims.n;
+	const struct { const char *option; bool given, of_use; const char *needed; } all[] = {
+		{ "--refs-format", run.refs_format, run.refs, "--refs" },
+		{ "--bus-format", run.monitor.bus_format, run.monitor.bus, "--bus" },
+		{ "--to", run.trace_format, run.trace, "--exec-trace" },
+		{ "--no-idle", run.no_idle, traced, "--exec-trace, --refs or --sim" },
+		{ "--warmup", run.warmup, traced, "--exec-trace, --refs or --sim" },
+		{ "--read-only", run.readonly, run.disk, "--disk" },
+		{ "--initrd", run.initrd, run.kernel || run.load, "--kernel" },
+		{ "--append", run.append, run.kernel || run.load, "--kernel" },
+	};
+	const struct { const char *option; bool given; } saved[] = {
+		{ "--ram", run.ram }, { "--cpu", run.cpu }, { "--append", run.append },
+		{ "--initrd", run.initrd },
+	};
+
+	for (size_t i = 0; i < NR(all); i++)
+		if (all[i].given && !all[i].of_use)
+			pm_opt_usage(help, "%s needs %s", all[i].option, all[i].needed);
+	for (size_t i = 0; run.load && !run.guest && i < NR(saved); i++)
+		if (saved[i].given)
+			pm_opt_usage(help, "%s is as the snapshot has it: --load excludes it",
+				     saved[i].option);
+	if (run.monitor.bus && !run.monitor.bus_format && !pm_format_by_name(run.monitor.bus))
+		pm_opt_usage(help, "no format has names like '%s'; --bus-format FORMAT says which "
+			     "to write", run.monitor.bus);
+}
+
 /* What an x86 guest can do, and what only the R4400 can. How much RAM it has. */
 static uint64_t check_guest(const struct pm_opt_help *help)
 {
@@ -220,8 +276,6 @@ static uint64_t check_guest(const struct pm_opt_help *help)
 	if ((run.monitor.bus || run.monitor.cat) && (ram > QEMU_LOW_RAM || ram % 4096))
 		pm_opt_usage(help, "%s is for guests with at most 3G of RAM, in whole pages",
 			     run.monitor.bus ? "--bus" : "--cat");
-	if (!run.monitor.bus && run.monitor.bus_format)
-		pm_opt_usage(help, "--bus-format needs --bus");
 	if (!run.monitor.bus && !run.monitor.cat && (run.bus_caches || run.bus_locks))
 		pm_opt_usage(help, "%s needs --bus or --cat", run.bus_caches ? "--bus-caches"
 			     : "--bus-locks");
@@ -250,10 +304,10 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 
 	if (pm_opt_parse(argc, argv, run_opts, &help, false))
 		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
-	if (run.refs_format && !run.refs)
-		pm_opt_usage(&help, "--refs-format needs --refs");
 	if (run.guest) {
 		cfg->ram_size = (uint32_t)check_guest(&help);
+		check_needed(&help);
+		check_files(&help);
 		return;
 	}
 	if (run.bus_caches || run.bus_locks)
@@ -261,10 +315,14 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 			     run.bus_caches ? "--bus-caches" : "--bus-locks");
 	if (run.qemu)
 		pm_opt_usage(&help, "--qemu needs --guest");
-	run.cpu = run.cpu ? run.cpu : "r4400";
-	run.ram = run.ram ? run.ram : "64M";
 	if (!!run.elf + !!run.kernel + !!run.load != 1)
 		pm_opt_usage(&help, "give exactly one of --elf, --kernel and --load");
+	if (run.kernel_events && run.warmup)
+		pm_opt_usage(&help, "--warmup would leave out what --kernel-events says of "
+			     "mappings");
+	check_needed(&help);
+	run.cpu = run.cpu ? run.cpu : "r4400";
+	run.ram = run.ram ? run.ram : "64M";
 	if (!parse_cpu(run.cpu, &cfg->cpu))
 		pm_opt_usage(&help, "'%s' is not a processor", run.cpu);
 	if (cfg->cpu.scache && cfg->cpu.sline < cfg->cpu.dline)
@@ -273,11 +331,9 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 		pm_opt_usage(&help, "'%s' is not a size of RAM between 1M and 496M", run.ram);
 	if (run.gdb && (!pm_parse_u64(run.gdb, &run.port) || run.port > 65535))
 		pm_opt_usage(&help, "'%s' is not a TCP port", run.gdb);
-	if (run.kernel_events && run.warmup)
-		pm_opt_usage(&help, "--warmup would leave out what --kernel-events says of "
-			     "mappings");
 	if (run.monitor.sideband && !run.monitor.cat)
 		pm_opt_usage(&help, "--sideband needs --cat");
+	check_files(&help);
 	cfg->ram_size = (uint32_t)ram;
 }
 
@@ -287,6 +343,11 @@ static void empty_caches(struct machine *m)
 	while (m->cpu->in_delay && m->stop == RUNNING)
 		machine_step(m, 1);
 	cpu_flush_caches(m->cpu);
+}
+
+static uint64_t later(uint64_t now, uint64_t n)
+{
+	return n < NEVER - now ? now + n : NEVER;
 }
 
 /* The machine with what it is to run; NULL and @err. *input: to be freed after the machine. */
@@ -299,7 +360,7 @@ static struct machine *set_up(const struct machine_config *cfg, uint8_t **input,
 
 	if (!m)
 		return NULL;
-	m->console = run.quiet ? NULL : run.json && !strcmp(run.json, "-") ? stderr : stdout;
+	m->console = run.quiet ? NULL : to_stdout ? stderr : stdout;
 	if (run.elf)
 		st = machine_boot_elf(m, run.elf, err);
 	else if (run.kernel)
@@ -327,9 +388,9 @@ static struct machine *set_up(const struct machine_config *cfg, uint8_t **input,
 		tty_setup();
 	}
 	if (run.limit)
-		m->insn_limit = cpu_instructions(m->cpu) + run.limit;
+		m->insn_limit = later(cpu_instructions(m->cpu), run.limit);
 	if (run.cycles)
-		m->stop_at = machine_cycle(m) + run.cycles;
+		m->stop_at = later(machine_cycle(m), run.cycles);
 	m->interrupted = &interrupted;
 	return m;
 bad:
@@ -348,6 +409,7 @@ static enum pm_status watch(struct machine *m, struct pm_pipeline **pipe, struct
 	};
 	uint32_t facts = TRACER_FACTS | TRACER_TIMES;
 
+	err->file = NULL;
 	if (run.monitor.cat || run.monitor.bus) {
 		m->monitor = monitor_new(&run.monitor, m->cpu, m->ram_size, err);
 		if (!m->monitor)
@@ -372,15 +434,18 @@ static enum pm_status watch(struct machine *m, struct pm_pipeline **pipe, struct
 	for (unsigned i = 0; i < run.sims.n; i++)
 		if (pm_sink_add(*pipe, run.sims.v[i], pm_sims, err) != PM_OK)
 			return PM_ERR;
+	err->file = run.trace;
 	if (run.trace &&
 	    pm_trace_create(*pipe, run.trace, run.trace_format, facts, err) != PM_OK)
 		return PM_ERR;
+	err->file = run.refs;
 	if (run.refs &&
 	    pm_trace_create(*pipe, run.refs,
 			    run.refs_format || pm_format_by_name(run.refs) ? run.refs_format
 									    : "laplace",
 			    facts, err) != PM_OK)
 		return PM_ERR;
+	err->file = NULL;
 	if (pm_pipeline_start(*pipe, facts, "machine traces", err) != PM_OK)
 		return PM_ERR;
 	m->tracer = tracer_new(*pipe, m->cpu, &how);
@@ -398,19 +463,22 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 {
 	struct pm_err ended = { .file = run.load ? run.load : run.elf ? run.elf : run.kernel };
 	enum pm_status st;
-	double t0 = now_s();
+	const uint64_t before = cpu_instructions(m->cpu);
+	double t0 = now_s(), mips;
 
 	st = run.gdb ? machine_gdb(m, (unsigned)run.port, say_port, err) : machine_run(m, &ended);
 	t0 = now_s() - t0;
-	put_run(result, m, t0);
+	mips = (double)(cpu_instructions(m->cpu) - before) / t0 / 1e6;
+	put_run(result, m, t0, mips);
 	if (pm_failed(&ended))		/* what was seen until then is kept */
 		st = PM_OK;
 	if (st == PM_OK && m->tracer)
 		st = tracer_finish(m->tracer, m->cpu, err);
+	/* where the trace never began there are none of the others, either */
+	if (st == PM_OK && m->monitor && (monitor_begun(m->monitor) || !pm_failed(&ended)))
+		st = monitor_finish(m->monitor, err);
 	if (st == PM_OK && pipe)
 		st = pm_pipeline_finish(pipe, result, err);
-	if (st == PM_OK && m->monitor)
-		st = monitor_finish(m->monitor, err);
 	if (st == PM_OK && m->kernel)
 		st = guest_kernel_finish(m->kernel, err);
 	if (st == PM_OK && run.save)
@@ -418,12 +486,13 @@ static int run_machine(struct machine *m, struct pm_pipeline *pipe, struct pm_re
 	if (run.stats)
 		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " exceptions, %" PRIu64
 			" cycles, %.3f s of CPU, %.1f MIPS\n", cpu_instructions(m->cpu),
-			m->cpu->exceptions, machine_cycle(m), t0,
-			(double)cpu_instructions(m->cpu) / t0 / 1e6);
+			m->cpu->exceptions, machine_cycle(m), t0, mips);
+	if (st == PM_OK && run.json)
+		named_files_put(result, files, NR(files));
 	if (st == PM_OK && run.json)
 		st = traces_json(result, run.json) ? PM_ERR : PM_OK;
 	else if (st == PM_OK && run.sims.n)
-		st = pm_result_print(result, 20, err);
+		st = traces_show(result, to_stdout, err);
 	if (st == PM_OK && pm_failed(&ended)) {
 		*err = ended;
 		st = PM_ERR;
@@ -439,7 +508,7 @@ static int run_guest(uint32_t ram)
 			.initrd = run.initrd, .append = run.append, .disk = run.disk,
 			.cpu = run.cpu, .ram = run.ram, .input = run.input,
 			.read_only = run.readonly, .quiet = run.quiet,
-			.console_to_stderr = run.json && !strcmp(run.json, "-"),
+			.console_to_stderr = to_stdout,
 			.limit = run.limit, .physical = run.monitor.bus, .ram_size = ram,
 			.kernel_fd = -1, .initrd_fd = -1, .log_fd = -1,
 		},
@@ -448,7 +517,7 @@ static int run_guest(uint32_t ram)
 		.kernel_events = run.kernel_events, .sims = &run.sims, .stats = run.stats,
 		.bus = run.monitor.bus, .bus_format = run.monitor.bus_format,
 		.bus_caches = run.bus_caches, .bus_locks = run.bus_locks,
-		.cat = run.monitor.cat,
+		.cat = run.monitor.cat, .files = files, .nfiles = NR(files),
 	};
 
 	return machine_guest(&g);

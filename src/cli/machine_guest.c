@@ -12,6 +12,7 @@
 #include "analyse/cache_sim.h"
 #include "analyse/sims.h"
 #include "base/elapsed.h"
+#include "cli/manners.h"
 #include "cli/traces.h"
 #include "report/out.h"
 #include "report/result_view.h"
@@ -187,10 +188,13 @@ static void put_replay(struct pm_result *r, const struct machine_guest *g, const
 static enum pm_status report(const struct machine_guest *g, const struct pm_result *r,
 			     const struct qs_totals *t, double seconds, struct pm_err *err)
 {
-	if (g->verify && !(g->json && !strcmp(g->json, "-")))
-		printf("0 differences in %" PRIu64 " bus records; %" PRIu64 " instructions, %"
-		       PRIu64 " interrupts\n", g->replay->end.transactions, t->instructions,
-		       t->external);
+	const bool to_stdout = named_files_stdout(g->files, g->nfiles);
+
+	if (g->verify && !(g->json && !strcmp(g->json, "-")) &&
+	    !(manners.quiet && to_stdout))
+		fprintf(to_stdout ? stderr : stdout, "0 differences in %" PRIu64 " bus records; %"
+			PRIu64 " instructions, %" PRIu64 " interrupts\n",
+			g->replay->end.transactions, t->instructions, t->external);
 	if (g->stats)
 		fprintf(stderr, "%" PRIu64 " instructions, %" PRIu64 " references, %" PRIu64
 			" interrupts, %" PRIu64 " switches, %.3f s, %.1f MIPS\n", t->instructions,
@@ -198,7 +202,7 @@ static enum pm_status report(const struct machine_guest *g, const struct pm_resu
 			(double)t->instructions / seconds / 1e6);
 	if (g->json)
 		return traces_json(r, g->json) ? PM_ERR : PM_OK;
-	return g->sims->n ? pm_result_print(r, 20, err) : PM_OK;
+	return g->sims->n ? traces_show(r, to_stdout, err) : PM_OK;
 }
 
 /* The reader of all, with kernel events if they are wanted. */
@@ -328,6 +332,8 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 		put_bus(x->result, x);
 	if (x->file && pm_kernel_file_finish(x->file, NO_EVENTS, err) != PM_OK)
 		return PM_ERR;
+	if (g->json && !g->replay)
+		named_files_put(x->result, g->files, g->nfiles);
 	return report(g, x->result, t, seconds, err);
 }
 

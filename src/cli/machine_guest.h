@@ -3,6 +3,7 @@
 #ifndef PM_CLI_MACHINE_GUEST_H
 #define PM_CLI_MACHINE_GUEST_H
 
+#include "cli/named_files.h"
 #include "cli/opt.h"
 #include "collect/qemu/guest_cat.h"
 
@@ -21,6 +22,8 @@ struct machine_guest {
 	const char *path, *verify;			/* of that file; NULL, or the same */
 	const struct pm_opt_list *sims;
 	bool stats;
+	const struct named_file *files;			/* all of the above that are files */
+	size_t nfiles;
 };
 
 /* Run it; the exit status. */

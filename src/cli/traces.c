@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyse/sims.h"
 #include "cli/manners.h"
@@ -10,6 +11,8 @@
 #include "cli/traces.h"
 #include "collect/query/ref_values.h"
 #include "report/out.h"
+#include "report/result_view.h"
+#include "report/width.h"
 #include "trace/sinks.h"
 
 int traces_fail(const struct pm_err *err)
@@ -120,6 +123,19 @@ int traces_json(const struct pm_result *r, const char *path)
 		status = traces_fail(&err);
 	pm_buf_release(&b);
 	return status;
+}
+
+enum pm_status traces_show(const struct pm_result *r, bool to_stderr, struct pm_err *err)
+{
+	struct pm_buf text = { 0 };
+
+	if (!to_stderr)
+		return pm_result_print(r, 20, err);
+	pm_result_text(r, 20, pm_report_width(STDERR_FILENO), &text);
+	if (!manners.quiet)
+		fwrite(text.p, 1, text.n, stderr);
+	pm_buf_release(&text);
+	return PM_OK;
 }
 
 enum pm_status traces_add_usual(struct pm_pipeline *p, uint32_t facts, struct pm_err *err)

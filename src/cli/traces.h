@@ -25,6 +25,8 @@ void traces_note_losses(const struct pm_result *r, uint32_t facts, const char *f
 			const char *out);
 /* The results as JSON to @path ("-": stdout). */
 int traces_json(const struct pm_result *r, const char *path);
+/* The results as text; @to_stderr: standard output is taken by what was written. */
+enum pm_status traces_show(const struct pm_result *r, bool to_stderr, struct pm_err *err);
 /* What @out wants with @format, NULL: by its name. NULL: the error is printed, and the exit status
  * is 2. */
 const struct pm_format *traces_output_format(const char *out, const char *format);

@@ -116,3 +116,95 @@ $ seq 1 20000 | head -c 65536 >disk.img; for e in little:nano big:nano-be; do pu
 $ pugmark convert -q e.pug e.drmemtrace; ls e.drmemtrace 2>&1 | wc -l
 ! pugmark: e.drmemtrace: drmemtrace files have no form for MIPS code
 > 1
+$ for c in r4400, r4400,,line=16 r4400,l2line=64; do pugmark machine run --cpu $c --elf x; done
+! pugmark: 'r4400,' is not a processor (see `pugmark machine run --help`)
+! pugmark: 'r4400,,line=16' is not a processor (see `pugmark machine run --help`)
+! pugmark: 'r4400,l2line=64' is not a processor (see `pugmark machine run --help`)
+? 2
+# limits that go beyond all numbers are none; the rate is this run's, the counts are since power-on
+$ for l in '-n 18446744073709551615' '--cycles 18446744073709551615' '-n 0' '--cycles 0'; do pugmark machine run -q --load half.snap --disk disk.img $l --save far.snap; cmp plain.snap far.snap; done
+$ pugmark machine run -q --load half.snap --disk disk.img -n 100 --json - | awk '{ sub(",", "", $2) } $1 == "\"instructions\":" { n = $2 } $1 == "\"cpu_seconds\":" { s = $2 } $1 == "\"mips\":" { print n, ($2 * s * 1e6 > 99 && $2 * s * 1e6 < 101) }'
+> 654421 1
+# no output is an input or another output, whatever it is called
+$ cp $TOP/build/guest/nano.elf my.elf; ln my.elf hard.elf; cp disk.img d.img; cp half.snap h.snap; run() { pugmark machine run -q "$@"; echo $?; }
++ run --elf my.elf --disk d.img --refs d.img; run --elf my.elf --save ./my.elf; run --elf my.elf --cat hard.elf; run --load h.snap --disk d.img --save h.snap; run --elf my.elf -o x.din --refs x.din; run --elf my.elf -o x.din --json ./x.din; run --elf my.elf -o - -t din --cat -; cmp my.elf $TOP/build/guest/nano.elf; cmp d.img disk.img; cmp h.snap half.snap; ls x.din
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+! pugmark: 'd.img' is also the input: --disk and --refs (see `pugmark machine run --help`)
+! pugmark: './my.elf' is also the input: --elf and --save (see `pugmark machine run --help`)
+! pugmark: 'hard.elf' is also the input: --elf and --cat (see `pugmark machine run --help`)
+! pugmark: 'h.snap' is also the input: --load and --save (see `pugmark machine run --help`)
+! pugmark: 'x.din' is given twice: --exec-trace and --refs (see `pugmark machine run --help`)
+! pugmark: './x.din' is given twice: --exec-trace and --json (see `pugmark machine run --help`)
+! pugmark: standard output is given twice: --exec-trace and --cat (see `pugmark machine run --help`)
+! ls: cannot access 'x.din': No such file or directory
+? 2
+$ pugmark machine run -q --elf my.elf -n 100 -o /dev/null -t din --refs /dev/null
+# the console goes to standard error wherever something else goes to standard output
+$ for o in '-o - -t din' '--refs -' '--cat -' '--save -' '--kernel-events -' '--bus - --bus-format din' '--json -'; do pugmark machine run --elf $TOP/build/guest/nano.elf --disk disk.img $o 2>said | grep -ac '^float'; grep -c '^float' said; done | uniq -c
+>       1 0
+>       1 1
+>       1 0
+>       1 1
+>       1 0
+>       1 1
+>       1 0
+>       1 1
+>       1 0
+>       1 1
+>       1 0
+>       1 1
+>       1 0
+>       1 1
+# each file that was written is listed; two traces, and two simulators of one kind, are told apart
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img -o a.pug --refs a.ref --bus a.byu --cat a.cat --kernel-events a.kev --save a.snap -s cache:l1i=1k,1way,32 -s cache:l1i=2k,1way,32 --json a.json; python3 -c '
++ import json, os
++ def pairs(p):
++ 	assert len(dict(p)) == len(p), p
++ 	return dict(p)
++ d = json.load(open("a.json"), object_pairs_hook=pairs)
++ print(list(d), [d[k]["file"] for k in d if k.startswith("written")], d["cache"]["l1i"]["size"], d["cache-2"]["l1i"]["size"])
++ for f in d["files"]: print(f["option"], f["file"], f["bytes"] == os.stat(f["file"]).st_size)'
+> ['schema', 'machine', 'cache', 'cache-2', 'written', 'written-2', 'files'] ['a.pug', 'a.ref'] 1024 2048
+> --exec-trace a.pug True
+> --refs a.ref True
+> --bus a.byu True
+> --cat a.cat True
+> --kernel-events a.kev True
+> --save a.snap True
+# what says how something is done that is not done is an error, not nothing
+$ for o in '--bus-format din' '-t din' --no-idle '--warmup 5' --read-only '--append x' '--initrd x' '--bus b.x'; do pugmark machine run -q --elf my.elf $o; done
+! pugmark: --bus-format needs --bus (see `pugmark machine run --help`)
+! pugmark: --to needs --exec-trace (see `pugmark machine run --help`)
+! pugmark: --no-idle needs --exec-trace, --refs or --sim (see `pugmark machine run --help`)
+! pugmark: --warmup needs --exec-trace, --refs or --sim (see `pugmark machine run --help`)
+! pugmark: --read-only needs --disk (see `pugmark machine run --help`)
+! pugmark: --append needs --kernel (see `pugmark machine run --help`)
+! pugmark: --initrd needs --kernel (see `pugmark machine run --help`)
+! pugmark: no format has names like 'b.x'; --bus-format FORMAT says which to write (see `pugmark machine run --help`)
+? 2
+$ for o in '--ram 64M' '--cpu r4400' '--append x' '--initrd x'; do pugmark machine run -q --load half.snap --disk disk.img $o; done
+! pugmark: --ram is as the snapshot has it: --load excludes it (see `pugmark machine run --help`)
+! pugmark: --cpu is as the snapshot has it: --load excludes it (see `pugmark machine run --help`)
+! pugmark: --append is as the snapshot has it: --load excludes it (see `pugmark machine run --help`)
+! pugmark: --initrd is as the snapshot has it: --load excludes it (see `pugmark machine run --help`)
+? 2
+$ pugmark machine run -q --kernel my.elf --append "$(head -c 70000 /dev/zero | tr '\0' a)"
+! pugmark: --append: expected at most 8192 characters, found 70000
+? 2
+# what cannot be written is said of the file that was to be written
+$ for f in cvp1 champsim drmemtrace; do pugmark machine run -q --elf my.elf --disk disk.img --bus b.$f; done 2>&1 | sed 's/^\(pugmark: [^:]*:\).*/\1/'; pugmark machine run -q --elf my.elf --disk disk.img --kernel-events x.ref 2>&1 | sed 's/^\(pugmark: [^:]*:\).*/\1/'
+> pugmark: b.cvp1:
+> pugmark: b.champsim:
+> pugmark: b.drmemtrace:
+> pugmark: x.ref:
+# a bus trace that never began is none, and so is what was to begin with it
+$ pugmark machine run -q --elf my.elf --disk disk.img --cat s.cat -o s.pug -n 5000; ls s.*
+! pugmark: the guest never began the bus trace: it needs a driver that stores to the monitor's window, or --sideband
+! ls: cannot access 's.*': No such file or directory
+? 2

@@ -24,9 +24,12 @@ struct guest_kernel *guest_kernel_new(const char *path, struct pm_err *err)
 
 	if (!path)
 		return k;
+	err->file = path;
 	k->out = pm_kernel_file_new(path, "kernel events of the machine", err);
-	if (k->out)
+	if (k->out) {
+		err->file = NULL;
 		return k;
+	}
 	guest_kernel_free(k);
 	return NULL;
 }

@@ -293,6 +293,7 @@ enum pm_status machine_fdt(const struct machine *m, void *buf, size_t size, cons
 
 /* ---- booting -------------------------------------------------------------------------------- */
 #define FDT_ROOM	16384u
+#define APPEND_MAX	8192u		/* leaves as much for the rest of the device tree */
 #define DEFAULT_ARGS	"console=ttyS0,115200 rdinit=/init earlycon=uart8250,mmio32,0x1f000900"
 
 static void start(struct machine *m, uint64_t entry, uint32_t status)
@@ -314,6 +315,9 @@ enum pm_status machine_boot(struct machine *m, const char *kernel, const char *i
 	void *blob;
 	enum pm_status st;
 
+	if (append && strlen(append) > APPEND_MAX)
+		return pm_fail_request(err, "--append: expected at most %u characters, found %zu",
+				       APPEND_MAX, strlen(append));
 	if (machine_load_elf(m, kernel, &entry, &end, err) != PM_OK)
 		return PM_ERR;
 	if (end > fdt) {

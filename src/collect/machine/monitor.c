@@ -46,9 +46,11 @@ struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *
 	}
 	if (cfg->bus) {
 		m->bus = pm_pipeline_new();
+		err->file = cfg->bus;
 		if (pm_trace_create(m->bus, cfg->bus, cfg->bus_format, facts, err) != PM_OK ||
 		    pm_pipeline_start(m->bus, facts, "bus traces", err) != PM_OK)
 			goto fail;
+		err->file = NULL;
 		m->stream.name = "bus";
 		pm_builder_reset(&m->b, &m->stream, NULL);
 		/* without a .cat there is nobody to give a begin to: the whole run is recorded */
@@ -70,6 +72,11 @@ static void push(struct monitor *m)
 
 enum pm_status monitor_finish(struct monitor *m, struct pm_err *err)
 {
+	if (!monitor_begun(m) && !pm_failed(&m->err)) {
+		err->file = NULL;
+		return pm_fail_file(err, "the guest never began the bus trace: it needs a driver "
+				    "that stores to the monitor's window, or --sideband");
+	}
 	if (m->bus) {
 		push(m);
 		if (!pm_failed(&m->err))
@@ -98,6 +105,11 @@ void monitor_free(struct monitor *m)
 	pm_pipeline_free(m->bus);
 	pm_builder_release(&m->b);
 	free(m);
+}
+
+bool monitor_begun(const struct monitor *m)
+{
+	return m->recording || m->ended;
 }
 
 bool monitor_recording(const struct monitor *m)

@@ -26,10 +26,12 @@ struct monitor_config {
 
 struct monitor *monitor_new(const struct monitor_config *cfg, const struct cpu *cpu,
 			    uint32_t ram_size, struct pm_err *err); /* borrows @cpu */
-/* Everything to the files; the first error of the whole recording comes out here at the latest. */
+/* Everything to the files; an error if recording never began. The first error of the whole
+ * recording comes out here at the latest. */
 enum pm_status monitor_finish(struct monitor *m, struct pm_err *err);
 void monitor_free(struct monitor *m);
 bool monitor_recording(const struct monitor *m);
+bool monitor_begun(const struct monitor *m);	/* ... or has been, and has ended */
 bool monitor_failed(const struct monitor *m);
 uint64_t monitor_transactions(const struct monitor *m);
 
