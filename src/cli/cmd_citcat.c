@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cli/manners.h"
 #include "cli/machine_guest.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "collect/citcat/citcat.h"
@@ -18,6 +19,8 @@
 #include "report/out.h"
 #include "report/result_view.h"
 #include "trace/sinks.h"
+
+#define NO_END	"; the trace has no end"
 
 static int fail(const struct pm_err *err)
 {
@@ -79,38 +82,70 @@ static enum pm_status write_packed(const struct citcat *c, const char *out, stru
 	return PM_ERR;
 }
 
-/* @ims, @aes: NULL: named as @cat. */
-static enum pm_status write_both(const struct citcat *c, const char *cat, const char *ims,
-				 const char *aes, struct pm_err *err)
+static enum pm_status write_both(const struct citcat *c, const char *ims, const char *aes,
+				 struct pm_err *err)
 {
-	char *ims_name = ims ? pm_strdup(ims) : beside(cat, ".ims");
-	char *aes_name = aes ? pm_strdup(aes) : beside(cat, ".aes");
 	struct pm_buf state = citcat_ims(c), schedule = citcat_aes(c);
-	enum pm_status st = citcat_write(ims_name, &state, err);
+	enum pm_status st = citcat_write(ims, &state, err);
 
 	if (st == PM_OK)
-		st = citcat_write(aes_name, &schedule, err);
-	else
-		pm_buf_release(&schedule);
-	pm_keep(ims_name);			/* what the error says may name it */
-	pm_keep(aes_name);
+		return citcat_write(aes, &schedule, err);
+	pm_buf_release(&schedule);
 	return st;
 }
 
 static int extract_x86(const char *cat, const char *out, const char *json)
 {
 	struct pm_result *r = pm_result_for("citcat-extract");
-	char *to = out ? pm_strdup(out) : beside(cat, ".cit");
 	struct pm_err err = { 0 };
 	int ret = 0;
 
-	if (guest_cat_extract(cat, to, r, &err) != PM_OK)
+	if (guest_cat_extract(cat, out, r, &err) != PM_OK)
 		ret = fail(&err);
 	else if (json)
 		ret = traces_json(r, json);
 	pm_result_free(r);
-	free(to);
 	return ret;
+}
+
+/* What `extract` writes. */
+struct extracted { const char *out, *ims, *aes, *json; };
+
+/* Names for what has none: those of @cat. *@to_stdout: one of them goes there. */
+static void name_extracted(const struct pm_opt_help *help, const char *cat, bool x86,
+			   struct extracted *to, bool *to_stdout)
+{
+	if (to->out && (to->ims || to->aes))
+		pm_opt_usage(help, "-o has both in one file: it excludes --ims and --aes");
+	if (x86 && (to->ims || to->aes))
+		pm_opt_usage(help, "an x86 guest's state and schedule are one file: -o");
+	if (!to->out && !(to->ims && to->aes) && !strcmp(cat, "-"))
+		pm_opt_usage(help, "standard input has no name that the files could have: give "
+			     "-o, or --ims and --aes");
+	if (x86 && !to->out)
+		pm_keep(to->out = beside(cat, ".cit"));
+	if (!to->out && !to->ims)
+		pm_keep(to->ims = beside(cat, ".ims"));
+	if (!to->out && !to->aes)
+		pm_keep(to->aes = beside(cat, ".aes"));
+	{
+		const struct named_file files[] = {
+			{ "FILE.cat", cat, false }, { "--output", to->out, true },
+			{ "--ims", to->ims, true }, { "--aes", to->aes, true },
+			{ "--json", to->json, true },
+		};
+
+		named_files_check(help, files, NR(files));
+		*to_stdout = named_files_stdout(files, NR(files));
+	}
+}
+
+static void say_extracted(const struct citcat *c, FILE *to)
+{
+	fprintf(to, "%zu words of memory; %zu interrupts, %zu Count reads, %" PRIu64
+		" Cause reads in %zu runs, %zu I/O words, %zu DMA records%s\n",
+		c->nmem, c->nintr, c->ncnt, c->cause_reads, c->ncaus, c->nio, c->ndma,
+		c->cut ? NO_END : "");
 }
 
 static int extract(int argc, char **argv)
@@ -122,38 +157,34 @@ static int extract(int argc, char **argv)
 		"wherever a trace is.",
 		"Of an x86 guest's bus trace both are always one file (default: FILE.cit)."
 	};
-	const char *out = NULL, *ims = NULL, *aes = NULL, *json = NULL;
+	struct extracted to = { 0 };
 	const struct pm_opt opts[] = {
-		OPT_STR('o', "output", &out, "FILE.cit", "both in one, packed"),
-		OPT_STR(0, "ims", &ims, "FILE", "the state (default: FILE.ims)"),
-		OPT_STR(0, "aes", &aes, "FILE", "the schedule (default: FILE.aes)"),
-		OPT_STR(0, "json", &json, "FILE", "what was found as JSON; '-' is standard output"),
+		OPT_STR('o', "output", &to.out, "FILE.cit", "both in one, packed"),
+		OPT_STR(0, "ims", &to.ims, "FILE", "the state (default: FILE.ims)"),
+		OPT_STR(0, "aes", &to.aes, "FILE", "the schedule (default: FILE.aes)"),
+		OPT_STR(0, "json", &to.json, "FILE",
+			"what was found as JSON; '-' is standard output"),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false), ret = 0;
+	bool x86, to_stdout = false;
 	struct pm_err err = { 0 };
 	struct citcat c;
 
 	if (n != 1)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
-	if (out && (ims || aes))
-		pm_opt_usage(&help, "-o has both in one file: it excludes --ims and --aes");
-	if (is_x86(argv[0])) {
-		if (ims || aes)
-			pm_opt_usage(&help, "an x86 guest's state and schedule are one file: -o");
-		return extract_x86(argv[0], out, json);
-	}
+	x86 = is_x86(argv[0]);
+	name_extracted(&help, argv[0], x86, &to, &to_stdout);
+	if (x86)
+		return extract_x86(argv[0], to.out, to.json);
 	if (citcat_extract(argv[0], &c, &err) != PM_OK ||
-	    (out ? write_packed(&c, out, &err) : write_both(&c, argv[0], ims, aes, &err)) != PM_OK)
+	    (to.out ? write_packed(&c, to.out, &err)
+		    : write_both(&c, to.ims, to.aes, &err)) != PM_OK)
 		ret = fail(&err);
-	else if (json)
-		ret = extract_json(&c, json);
-	else
-		printf("%zu words of memory; %zu interrupts, %zu Count reads, %" PRIu64
-		       " Cause reads in %zu runs, "
-		       "%zu I/O words, %zu DMA records%s\n",
-		       c.nmem, c.nintr, c.ncnt, c.cause_reads, c.ncaus, c.nio, c.ndma,
-		       c.cut ? "; the trace has no end" : "");
+	else if (to.json)
+		ret = extract_json(&c, to.json);
+	else if (!(to_stdout && manners.quiet))
+		say_extracted(&c, to_stdout ? stderr : stdout);
 	citcat_release(&c);
 	return ret;
 }
@@ -166,6 +197,12 @@ struct to {
 	uint64_t warmup;
 };
 
+/* NULL: nowhere. */
+static const char *trace_of(const struct to *to)
+{
+	return to->out ? to->out : to->format ? "-" : NULL;
+}
+
 /* *@p: NULL if nobody wants it. */
 static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm_pipeline **p,
 				 struct pm_err *err)
@@ -175,7 +212,7 @@ static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm
 
 	*p = NULL;
 	err->file = NULL;
-	if (!to->out && !to->format && !to->sims.n)
+	if (!trace_of(to) && !to->sims.n)
 		return PM_OK;
 	*p = pm_pipeline_new();
 	if (to->no_idle || to->warmup)
@@ -183,8 +220,8 @@ static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm
 	for (unsigned i = 0; i < to->sims.n; i++)
 		if (pm_sink_add(*p, to->sims.v[i], pm_sims, err) != PM_OK)
 			return PM_ERR;
-	if ((to->out || to->format) &&
-	    pm_trace_create(*p, to->out ? to->out : "-", to->format, TRACER_FACTS, err) != PM_OK)
+	if (trace_of(to) &&
+	    pm_trace_create(*p, trace_of(to), to->format, TRACER_FACTS, err) != PM_OK)
 		return PM_ERR;
 	return pm_pipeline_start(*p, TRACER_FACTS, "replayed traces", err);
 }
@@ -192,15 +229,21 @@ static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm
 struct x86 { const char *qemu, *disk; };
 
 /* An x86 guest's file replays in QEMU. */
-static int again_x86(const char *path, const struct to *to, const struct x86 *x, uint64_t limit,
-		     const char *json, bool verify)
+static int again_x86(const struct pm_opt_help *help, const char *path, const struct to *to,
+		     const struct x86 *x, uint64_t limit, const char *json, bool verify)
 {
+	const struct named_file files[] = {
+		{ "FILE", path, false }, { "--disk", x->disk, false },
+		{ "--output", trace_of(to), true }, { "--json", json, true },
+	};
 	struct machine_guest g = {
+		.files = files, .nfiles = NR(files),
 		.qemu = { .qemu = x->qemu, .disk = x->disk, .limit = limit },
-		.trace = to->out ? to->out : to->format ? "-" : NULL, .trace_format = to->format,
+		.trace = trace_of(to), .trace_format = to->format,
 		.sims = &to->sims, .json = json, .stats = !verify && !json && !manners.quiet,
 	};
 
+	named_files_check(help, files, NR(files));
 	return machine_guest_again(&g, path, verify);
 }
 
@@ -230,11 +273,25 @@ static void put_replay(struct pm_result *r, const struct citcat_result *res)
 	pm_result_end(r);
 }
 
-static int show(const struct pm_result *r)
+static int show(const struct pm_result *r, bool to_stderr)
 {
 	struct pm_err err = { 0 };
 
-	return pm_result_print(r, 20, &err) == PM_OK ? 0 : fail(&err);
+	return traces_show(r, to_stderr, &err) == PM_OK ? 0 : fail(&err);
+}
+
+/* An R4400's: replayed from @ims and @aes, or what is beside it. *@to_stdout: an output goes
+ * there. */
+static void check_files(const struct pm_opt_help *help, const char *path, const char *ims,
+			const char *aes, const struct to *to, const char *json, bool *to_stdout)
+{
+	const struct named_file files[] = {
+		{ "FILE", path, false }, { "--ims", ims, false }, { "FILE.aes", aes, false },
+		{ "--output", trace_of(to), true }, { "--json", json, true },
+	};
+
+	named_files_check(help, files, NR(files));
+	*to_stdout = named_files_stdout(files, NR(files));
 }
 
 struct replaying {
@@ -255,7 +312,9 @@ static int replay(int argc, char **argv)
 		"pugmark citcat replay [options] FILE.cit | FILE.ims [FILE.aes]",
 		"Regenerate the instruction trace from an initial machine state and an event "
 		"schedule.",
-		"An x86 guest's file (.cit or .cat) replays in QEMU, the same version."
+		"A .cat of the R4400 needs `pugmark citcat extract` first. An x86 guest's file "
+		"(.cit or .cat)\n"
+		"replays in QEMU, the same version."
 	};
 	struct citcat_replay_opts o = { .limit = UINT64_MAX };
 	struct to to = { 0 };
@@ -269,7 +328,7 @@ static int replay(int argc, char **argv)
 			"a simulator or sink on the trace, as `pugmark sim` has them"),
 		OPT_FLAG(0, "no-idle", &to.no_idle, "leave out loops that provably only wait"),
 		OPT_U64(0, "warmup", &to.warmup, "N", "leave out the first N instructions"),
-		OPT_U64('n', "limit", &limit, "N", "stop after N instructions"),
+		OPT_U64('n', "limit", &limit, "N", "stop after N instructions (0: no limit)"),
 		OPT_STR(0, "qemu", &x86.qemu, "FILE", "x86 guests: QEMU (default: as recorded)"),
 		OPT_STR(0, "disk", &x86.disk, "FILE", "x86 guests: where the disk image is now"),
 		OPT_STR(0, "json", &json, "FILE",
@@ -282,6 +341,7 @@ static int replay(int argc, char **argv)
 	struct pm_err err = { 0 };
 	struct citcat c = { 0 };
 	struct replaying p = { 0 };
+	bool to_stdout = false;
 	enum pm_status st;
 	char *aes;
 
@@ -292,12 +352,13 @@ static int replay(int argc, char **argv)
 		if (n != 1 || to.no_idle || to.warmup)
 			pm_opt_usage(&help, "a second file, --no-idle and --warmup are for the "
 				     "R4400's");
-		return again_x86(argv[0], &to, &x86, limit, json, false);
+		return again_x86(&help, argv[0], &to, &x86, limit, json, false);
 	}
 	if (x86.qemu || x86.disk)
 		pm_opt_usage(&help, "--qemu and --disk are for x86 guests");
 	r = pm_result_for("citcat-replay");
 	aes = n == 2 ? pm_strdup(argv[1]) : aes_of(argv[0]);
+	check_files(&help, argv[0], NULL, aes, &to, json, &to_stdout);
 	if (limit)
 		o.limit = limit;
 	if (citcat_read(argv[0], aes, &c, &err) != PM_OK ||
@@ -327,7 +388,7 @@ static int replay(int argc, char **argv)
 				res.instructions, res.interrupts, res.transactions, res.seconds,
 				(double)res.instructions / res.seconds / 1e6);
 		if (to.sims.n)
-			ret = show(r);
+			ret = show(r, to_stdout);
 	}
 out:
 	if (pm_failed(&err))
@@ -359,7 +420,7 @@ static int verify(int argc, char **argv)
 	const char *ims = NULL, *aes = NULL, *json = NULL;
 	struct to to = { 0 };
 	struct x86 x86 = { 0 };
-	bool state = false;
+	bool state = false, to_stdout = false;
 	const struct pm_opt opts[] = {
 		OPT_FLAG(0, "state", &state,
 			"at a difference, also show the processor's registers"),
@@ -387,27 +448,31 @@ static int verify(int argc, char **argv)
 	if (is_x86(argv[0])) {
 		if (ims || state)
 			pm_opt_usage(&help, "%s is for the R4400", ims ? "--ims" : "--state");
-		return again_x86(argv[0], &to, &x86, 0, json, true);
+		return again_x86(&help, argv[0], &to, &x86, 0, json, true);
 	}
 	if (x86.qemu || x86.disk)
 		pm_opt_usage(&help, "--qemu and --disk are for x86 guests");
+	check_files(&help, argv[0], ims, aes, &to, json, &to_stdout);
 	r = pm_result_for("citcat-verify");
 	if (open_trace(&to, false, &p, &err) != PM_OK ||
 	    citcat_verify(argv[0], ims, aes, p, &v, &err) != PM_OK)
 		goto out;
 	pm_result_u64(r, "differences", 0, NULL);
 	pm_result_u64(r, "compared", v.compared, "records");
+	pm_result_bool(r, "cut", v.cut);
 	put_replay(r, &v.replay);
 	if (p && pm_pipeline_finish(p, r, &err) != PM_OK)
 		goto out;
 	if (json) {
 		ret = traces_json(r, json);
 	} else {
-		printf("0 differences in %" PRIu64 " bus records; %" PRIu64
-		       " instructions, %" PRIu64 " interrupts\n",
-		       v.compared, v.replay.instructions, v.replay.interrupts);
+		if (!(to_stdout && manners.quiet))
+			fprintf(to_stdout ? stderr : stdout, "0 differences in %" PRIu64
+				" bus records; %" PRIu64 " instructions, %" PRIu64
+				" interrupts%s\n", v.compared, v.replay.instructions,
+				v.replay.interrupts, v.cut ? NO_END : "");
 		if (to.sims.n)
-			ret = show(r);
+			ret = show(r, to_stdout);
 	}
 out:
 	if (pm_failed(&err)) {
@@ -447,6 +512,10 @@ static int stat_(int argc, char **argv)
 
 	if (n != 1)
 		pm_opt_usage(&help, "expected one .cat file, found %d operands", n);
+	named_files_check(&help, (struct named_file []){
+		{ "FILE.cat", argv[0], false }, { "--json", json, true }, { "--csv", csv, true },
+		{ "--parquet", parquet, true }, { "--html", html, true },
+	}, 5);
 	st = is_x86(argv[0]) ? guest_cat_stat(argv[0], r, &err) : citcat_stat(argv[0], r, &err);
 	if (st == PM_OK && json) {
 		pm_result_json(r, &out);

@@ -153,8 +153,46 @@ $ head -c 64 n.cat >empty.cat; pugmark citcat verify empty.cat
 ! pugmark: empty.cat:0x40: expected a begin record, found none
 ? 1
 $ pugmark citcat replay n.aes n.ims
-! pugmark: n.aes:0x0: expected the magic "PMIMS2", found something else
+! pugmark: n.aes:0x0: expected the magic "PMIMS2" or "PMCIT1", found something else
 ? 1
 $ head -c 1000 n.aes >cut.aes; pugmark citcat replay n.ims cut.aes
 ! pugmark: cut.aes:0x3e0: the checksum is wrong: the file is damaged or cut off
 ? 1
+# ... and a bus trace is said to be one, before a schedule of its name is looked for
+$ pugmark citcat replay n.cat
+! pugmark: n.cat: a bus trace: `pugmark citcat extract` makes the state and the schedule of it that are replayed
+? 1
+# no output is the input or another output, whatever it is called
+$ mkdir same; cp n.cat same/w.cat; cd same; ln -s w.cat link; for o in '-o w.cat' '--ims ./w.cat' '--aes link' '--ims q --aes ./q' '--ims w.aes' '-o - --json -'; do pugmark citcat extract w.cat $o; echo $?; done; cmp w.cat ../n.cat; ls; pugmark citcat extract -q w.cat -o w.cit >/dev/null; pugmark citcat replay w.cit -o w.cit; pugmark citcat verify w.cat --json x -o x -t din; pugmark citcat stat w.cat --csv w.cat
+> 2
+> 2
+> 2
+> 2
+> 2
+> 2
+> link
+> w.cat
+! pugmark: 'w.cat' is also the input: FILE.cat and --output (see `pugmark citcat extract --help`)
+! pugmark: './w.cat' is also the input: FILE.cat and --ims (see `pugmark citcat extract --help`)
+! pugmark: 'link' is also the input: FILE.cat and --aes (see `pugmark citcat extract --help`)
+! pugmark: './q' is given twice: --ims and --aes (see `pugmark citcat extract --help`)
+! pugmark: 'w.aes' is given twice: --ims and --aes (see `pugmark citcat extract --help`)
+! pugmark: standard output is given twice: --output and --json (see `pugmark citcat extract --help`)
+! pugmark: 'w.cit' is also the input: FILE and --output (see `pugmark citcat replay --help`)
+! pugmark: 'x' is given twice: --output and --json (see `pugmark citcat verify --help`)
+! pugmark: 'w.cat' is also the input: FILE.cat and --csv (see `pugmark citcat stat --help`)
+? 2
+# nothing else goes where the file goes; what comes from standard input has no name to begin with
+$ pugmark citcat extract -q n.cat -o n.cit >/dev/null; pugmark citcat extract n.cat -o - 2>said | cmp - n.cit; grep -c 'words of memory' said; pugmark citcat extract -q n.cat -o - | cmp - n.cit; pugmark citcat extract -q -o - - <n.cat | cmp - n.cit; pugmark citcat replay n.ims -o - -t din -s count 2>said | awk '!/^[012] /'; grep -c '^count' said; pugmark citcat extract - <n.cat
+> 1
+> 2
+! pugmark: standard input has no name that the files could have: give -o, or --ims and --aes (see `pugmark citcat extract --help`)
+? 2
+# a trace without an end is said to have none
+$ head -c 100000 n.cat >cut.cat; for c in cut n; do pugmark citcat verify $c.cat | sed 's/.*interrupts//'; pugmark citcat verify $c.cat --json - | grep cut; pugmark citcat stat $c.cat | grep cut; done
+> ; the trace has no end
+>   "cut": true,
+>   cut                        yes
+>
+>   "cut": false,
+>   cut                        no

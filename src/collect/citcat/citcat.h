@@ -143,6 +143,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 struct citcat_verify {
 	struct citcat_result replay;
 	uint64_t records, compared;
+	bool cut;			/* as in struct citcat: of what is behind nothing is said */
 };
 enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes,
 			     struct pm_pipeline *trace, struct citcat_verify *v,

@@ -76,6 +76,7 @@ enum pm_status citcat_verify(const char *cat, const char *ims, const char *aes,
 	}
 	if (st != PM_OK)
 		goto out;
+	v->cut = c.cut;
 	err->file = cat;
 	k.cat = cat_open(cat, &h, err);
 	st = k.cat ? PM_OK : PM_ERR;

@@ -196,6 +196,18 @@ static enum pm_status read_parts(const struct pm_buf *ims, const struct pm_buf *
 	return citcat_read_aes(aes->p, aes->n, c, err);
 }
 
+/* Said of a file that is something else before its schedule is looked for. */
+static enum pm_status check_magic(const uint8_t *p, size_t n, struct pm_err *err)
+{
+	if (n >= 6 && !memcmp(p, "PMCAT1", 6))
+		return pm_fail_file(err, "a bus trace: `pugmark citcat extract` makes the state "
+				    "and the schedule of it that are replayed");
+	if (n < 6 || (memcmp(p, "PMIMS1", 6) && memcmp(p, "PMIMS2", 6)))
+		return pm_fail(err, 0, "expected the magic \"PMIMS2\" or \"PMCIT1\", found "
+			       "something else");
+	return PM_OK;
+}
+
 enum pm_status citcat_read(const char *path, const char *aes_path, struct citcat *c,
 			   struct pm_err *err)
 {
@@ -208,7 +220,7 @@ enum pm_status citcat_read(const char *path, const char *aes_path, struct citcat
 		st = citcat_unpack(file.p, file.n, &ims, &aes, err);
 		if (st == PM_OK)
 			st = read_parts(&ims, &aes, path, c, err);
-	} else if (st == PM_OK) {
+	} else if (st == PM_OK && (st = check_magic(file.p, file.n, err)) == PM_OK) {
 		st = read_whole(aes_path, &aes, err);
 		err->file = path;
 		if (st == PM_OK)

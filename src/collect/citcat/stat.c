@@ -154,6 +154,7 @@ enum pm_status citcat_stat(const char *cat, struct pm_result *r, struct pm_err *
 	pm_result_u64(r, "interrupts", res.interrupts, NULL);
 	pm_result_u64(r, "bus_bytes", k.bytes, "bytes");
 	pm_result_f64(r, "bus_bytes_per_instruction", (double)k.bytes / (double)work, NULL);
+	pm_result_bool(r, "cut", c.cut);
 	pm_result_end(r);
 
 	pm_result_begin_list(r, "sizes");		/* Fig. 5 */
