@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cli/cli.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/run_ends.h"
 #include "cli/run_parts.h"
 #include "cli/run_trace.h"
@@ -250,6 +251,30 @@ static void refuse_each(const struct outputs *f, const struct run_trace *t, bool
 				     "-o x.%%p.pug", to[i]);
 }
 
+/* No file is written twice, nor over @recording (NULL: a program runs). */
+static void check_files(const struct outputs *f, const struct run_trace *t, const char *recording)
+{
+	const struct named_file files[] = {
+		{ "RECORDING", recording, false },
+		{ "-o", f->out, true }, { "--report", f->report, true },
+		{ "--json", f->json, true }, { "--csv", f->csv, true },
+		{ "--parquet", f->parquet, true }, { "--html", f->html, true },
+		{ "--callgrind", f->callgrind, true }, { "--counts", f->counts, true },
+		{ "--annotate", f->annotate, true }, { "--lcov", t->lcov, true },
+		{ "--cobertura", t->cobertura, true }, { "--drcov", t->drcov, true },
+		{ "--folded", t->results.tree.folded, true },
+		{ "--speedscope", t->results.tree.speedscope, true },
+		{ "--pprof", t->results.tree.pprof, true },
+		{ "--bolt", t->branches.to[PM_BRANCH_BOLT], true },
+		{ "--fdata", t->branches.to[PM_BRANCH_FDATA], true },
+		{ "--autofdo", t->branches.to[PM_BRANCH_AUTOFDO], true },
+		{ "--llvm-sample", t->branches.to[PM_BRANCH_LLVM_SAMPLE], true },
+		{ "--perf-data", t->branches.to[BRANCH_PERF], true },
+	};
+
+	named_files_check(used_help, files, NR(files));
+}
+
 /* All options are known: a trace, or a profile. The exit status. */
 static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs *f)
 {
@@ -263,7 +288,7 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 	to_file = run_trace_wanted(t) && (t->dump || run_trace_to_file(t));
 	refuse_each(f, t, to_file && !t->dump);
 	if (f->out && !to_file && f->report)
-		pm_opt_usage(used_help, "-o and --report name the same file twice");
+		pm_opt_usage(used_help, "-o and --report are both for the report");
 	if (!run_trace_wanted(t))
 		return run_counted(o, f, t);
 	if (run_edges_suffice(t, o)) {
@@ -383,6 +408,7 @@ int cmd_run(int argc, char **argv)
 		argv = NULL;
 	choose_process(argv, pid, after, &o);
 	set_cache_limit(&o, cache_limit);
+	check_files(&f, &t, NULL);
 	return run_wanted(&t, &o, &f);
 }
 
@@ -459,6 +485,7 @@ int cmd_replay(int argc, char **argv)
 	set_cache_limit(&o, cache_limit);
 	if (!parts_number(jobs))
 		pm_opt_usage(used_help, "-j: from 1 to 64");
+	check_files(&f, &t, argv[0]);
 	o.echo = !silent;
 	t.silent = silent;
 	if (rec_open(argv[0], &o.replay, &err) != PM_OK)

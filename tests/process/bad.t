@@ -139,3 +139,12 @@ $ { pugmark run -q --exec -o k.pug -- perl -e '$k += $_ for 1 .. 2000; select(un
 + for i in $(seq 400); do [ "$(n)" -gt 100000 ] && break; sleep 0.05; done
 + kill -9 $p; wait $p; : > end; } 2> /dev/null; [ "$(n 2> said)" -gt 100000 ] && sed 's/.*: the trace/the trace/; s/[0-9][0-9]*/N/g' said
 > the trace is cut here, after N instructions
+# No file is given twice.
+$ pugmark run --json - --csv - true
+! pugmark: standard output is given twice: --json and --csv (see `pugmark run --help`)
+? 2
+$ pugmark run --bolt x --html ./x true; ls x 2>&1 | wc -l; pugmark run -q --json /dev/null --csv /dev/null true
+! pugmark: 'x' is given twice: --html and --bolt (see `pugmark run --help`)
+> 1
+$ pugmark record -q -o kept.pugrec true; cp kept.pugrec copy; pugmark replay -t pug -o kept.pugrec kept.pugrec; cmp copy kept.pugrec
+! pugmark: 'kept.pugrec' is also the input: RECORDING and -o (see `pugmark replay --help`)
