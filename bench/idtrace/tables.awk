@@ -22,11 +22,12 @@ function profile(id,    line, name, path) {
 	close(path)
 }
 
-# Runs of the cache simulator have the same paths: they are told apart by their order.
+# Runs of the cache simulator, cache, cache-2..., are told apart by their order.
 function live(id,    line, path, ncache) {
 	path = id ".live"
 	while ((getline line < path) > 0) {
 		n = split(line, a, ",")
+		sub(/^cache-[0-9]+\./, "cache.", a[1])
 		if (a[1] == "cache.l1.size")
 			ncache++
 		if (a[1] ~ /^cache\./)
