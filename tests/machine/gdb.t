@@ -51,7 +51,7 @@ $ pugmark machine run --elf x --gdb 70000
 ! pugmark: '70000' is not a TCP port (see `pugmark machine run --help`)
 ? 2
 # a signal ends the wait for a debugger, and the wait for one that has come and says nothing
-$ for come in no yes; do pugmark machine run -q --elf $TOP/build/guest/bare.elf --gdb 0 2>port & pid=$!; while ! n=$(sed -n 's/.*localhost:\([0-9][0-9]*\)$/\1/p' port 2>/dev/null) || [ -z "$n" ]; do sleep 0.05; done; [ $come = no ] || { python3 -c "import socket, sys, time; s = socket.create_connection(('localhost', $n)); print(flush=True); s.recv(1)" >there & while ! [ -s there ]; do sleep 0.05; done; }; kill $pid; timeout 20 tail --pid=$pid -f /dev/null; wait $pid; echo $?; sed 1d port; rm port; done
+$ for come in no yes; do rm -f port; pugmark machine run -q --elf $TOP/build/guest/bare.elf --gdb 0 2>port & pid=$!; while ! n=$(sed -n 's/.*localhost:\([0-9][0-9]*\)$/\1/p' port 2>/dev/null) || [ -z "$n" ]; do sleep 0.05; done; [ $come = no ] || { python3 -c "import socket; s = socket.create_connection(('localhost', $n)); print(flush=True); s.recv(1)" >there & while ! [ -s there ]; do sleep 0.05; done; }; kill $pid; timeout 20 tail --pid=$pid -f /dev/null; wait $pid; echo $?; sed 1d port; done
 > 1
 > pugmark: interrupted before a debugger came
 > 0
