@@ -234,12 +234,14 @@ static void kernel_event_alone(struct machine_tracer *t, struct cpu *c, const st
 			       uint8_t type)
 {
 	struct pm_event ev[2];
+	size_t n = 0;
 
 	if (c->trace.ev != c->trace.first)
 		flush(t, &c->trace);
-	ev[0] = time_event(c);
-	ev[1] = kernel_event(t, r, type);
-	push(t, ev, 2);
+	if (t->cfg.times)
+		ev[n++] = time_event(c);
+	ev[n++] = kernel_event(t, r, type);
+	push(t, ev, n);
 }
 
 void tracer_kernel(struct machine_tracer *t, struct cpu *c, const struct pm_rare *r, uint8_t type)
