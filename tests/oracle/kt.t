@@ -4,7 +4,7 @@ $ cat >twin <<'E'
 + name=$1; shift
 + [ -e "$name" ] || cp "$(command -v $name)" $name; pugmark idt -e $name
 + LD_BIND_NOW=1 ./$name.idt "$@" >/dev/null </dev/null
-+ pugmark idt2kt $name; $BUILD/tests/oracle/kt $name.trc64 $name.blk64 $name.mod >$name.kt
++ pugmark idt2kt -q $name; $BUILD/tests/oracle/kt $name.trc64 $name.blk64 $name.mod >$name.kt
 + cmp $name.kt $name.kt64 && wc -c <$name.kt | awk '{ print ($1 > 1000000 ? "equal: megabytes" : $1 > 100000 ? "equal: much" : "equal: " $1) }'
 + rm $name.trc64 $name.kt*
 + E
