@@ -171,12 +171,14 @@ static enum pm_status replay_ended(void *self, enum pm_status s, struct pm_err *
 	struct replay_process *r = self;
 	struct pm_err why;
 	char text[4096];
-	ssize_t n;
+	const off_t most = sizeof text - 1;
+	off_t n;
 
 	if (!r->pid)
 		return s;
 	wait_for(r);
-	n = pread(r->said, text, sizeof text - 1, 0);
+	n = lseek(r->said, 0, SEEK_END);	/* why it failed is at the end */
+	n = pread(r->said, text, (size_t)most, n > most ? n - most : 0);
 	text[n > 0 ? n : 0] = 0;
 	close_files(r);
 	if (!r->status) {
