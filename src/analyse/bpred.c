@@ -731,12 +731,14 @@ static void push_other(struct bpred_sink *s)
 
 static void take(struct bpred_sink *s, const struct pm_batch *b)
 {
+	const unsigned slot = pm_delay_slot(b);
+
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++)
 		if (e->kind == PM_EV_BRANCH) {
 			if (s->waits && s->waiting != e->addr)
 				push_other(s);
 			s->waits = false;
-			push(s, pm_br_of(b, e));
+			push(s, pm_br_of(e, slot));
 		} else if (e->kind == PM_EV_INSN) {
 			s->insns++;
 			if (s->every) {

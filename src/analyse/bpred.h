@@ -50,13 +50,16 @@ struct pm_br {
 	uint8_t size;			/* bytes to where a call returns to, or it does not jump:
 					 * with its delay slot, if it has one */
 };
-/* What PM_EV_BRANCH @ev of @b says. */
-static inline struct pm_br pm_br_of(const struct pm_batch *b, const struct pm_event *ev)
+/* Bytes of a delay slot behind each branch of @b. No trace has MIPS and something else. */
+static inline unsigned pm_delay_slot(const struct pm_batch *b)
 {
 	const struct pm_code *c = b->code;
-	/* no trace has MIPS and something else */
-	const unsigned slot = c && c->ninsn && pm_isa_is_mips(c->insn->isa) ? 4 : 0;
 
+	return c && c->ninsn && pm_isa_is_mips(c->insn->isa) ? 4 : 0;
+}
+/* What PM_EV_BRANCH @ev says. @slot: of its batch, pm_delay_slot(). */
+static inline struct pm_br pm_br_of(const struct pm_event *ev, unsigned slot)
+{
 	return (struct pm_br){ ev->addr, ev->value, ev->flags, (uint8_t)(ev->size + slot) };
 }
 

@@ -392,6 +392,8 @@ static void one_uop(struct core_sink *s, const struct pm_uop *u)
 
 void core_take(struct core_sink *s, const struct pm_batch *b)
 {
+	const unsigned slot = pm_delay_slot(b);
+
 	s->uops |= b->nuop > 0;
 	more_rules(s, b->code);
 	if (s->by)
@@ -418,7 +420,7 @@ void core_take(struct core_sink *s, const struct pm_batch *b)
 			reference(s, PM_OP_WRITE, e->addr, e->size, e->flags & PM_REF_STACK);
 			break;
 		case PM_EV_BRANCH: {
-			struct pm_br br = pm_br_of(b, e);
+			struct pm_br br = pm_br_of(e, slot);
 
 			branch(s, &br);
 			break;

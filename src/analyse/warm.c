@@ -107,13 +107,15 @@ static inline void use_lines(struct pm_warm_maker *m, const struct pm_event *e, 
 
 void pm_warm_maker_events(struct pm_warm_maker *m, const struct pm_batch *b)
 {
+	const unsigned slot = pm_delay_slot(b);
+
 	for (const struct pm_event *e = b->ev, *end = b->ev + b->n; e < end; e++) {
 		if (e->kind == PM_EV_INSN) {
 			use_lines(m, e, true, false);
 		} else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY) {
 			use_lines(m, e, false, e->kind != PM_EV_READ);
 		} else if (e->kind == PM_EV_BRANCH) {
-			const struct pm_br br = pm_br_of(b, e);
+			const struct pm_br br = pm_br_of(e, slot);
 
 			warm_branches_add(m->branches, &br);
 		}
