@@ -146,21 +146,8 @@ $ cp $TOP/build/guest/nano.elf my.elf; ln my.elf hard.elf; cp disk.img d.img; cp
 ? 2
 $ pugmark machine run -q --elf my.elf -n 100 -o /dev/null -t din --refs /dev/null
 # the console goes to standard error wherever something else goes to standard output
-$ for o in '-o - -t din' '--refs -' '--cat -' '--save -' '--kernel-events -' '--bus - --bus-format din' '--json -'; do pugmark machine run --elf $TOP/build/guest/nano.elf --disk disk.img $o 2>said | grep -ac '^float'; grep -c '^float' said; done | uniq -c
->       1 0
->       1 1
->       1 0
->       1 1
->       1 0
->       1 1
->       1 0
->       1 1
->       1 0
->       1 1
->       1 0
->       1 1
->       1 0
->       1 1
+$ for o in '-o - -t din' '--refs -' '--cat -' '--save -' '--kernel-events -' '--bus - --bus-format din' '--json -'; do pugmark machine run --elf $TOP/build/guest/nano.elf --disk disk.img $o 2>said | grep -ac '^float'; grep -c '^float' said; done | paste -d ' ' - - | uniq -c
+>       7 0 1
 # each file that was written is listed; two traces, and two simulators of one kind, are told apart
 $ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img -o a.pug --refs a.ref --bus a.byu --cat a.cat --kernel-events a.kev --save a.snap -s cache:l1i=1k,1way,32 -s cache:l1i=2k,1way,32 --json a.json; python3 -c '
 + import json, os
