@@ -81,3 +81,23 @@ measure() {	# FILE COMMAND...: appends "cpu wall" to FILE
 column() {	# FILE EXPRESSION: its median
 	awk "{ print $2 }" "$1" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
+
+echo_head() {
+	echo "| program | text | native | collected: ours | theirs | faster: ours | theirs | ours to theirs |"
+	echo "|---|---|---|---|---|---|---|---|"
+}
+compare() {	# TOOL NAME FILE COMMAND...: $rounds of ./FILE, ./FILE.ours and ./FILE.theirs, and the table's row
+	tool=$1 program=$2 file_of=$3
+	shift 3
+	for _ in $(seq "$rounds"); do
+		measure "$file_of.t.native" "./$file_of" "$@"
+		measure "$file_of.t.ours" "./$file_of.ours" "$@"
+		measure "$file_of.t.theirs" "./$file_of.theirs" "$@"
+		cmp -s measured ours || { echo "$tool: $program's output differs" >&2; exit 1; }
+	done
+	echo "$program $(size "$file_of" | awk 'NR == 2 { printf "%.1f MB", $1 / 1e6 }')" \
+		$(for f in plain collect own; do column "$file_of.t.$f" '$1 + $2'; column "$file_of.t.$f" '$3'; done) \
+		$(for f in native ours theirs; do column "$file_of.t.$f" '$1'; done) |
+		awk '{ printf "| %s | %s %s | %.2f s | %.2f (%.2f) | %.2f (%.2f) | %.3f | %.3f | %.3f |\n", $1, $2, $3, $10,
+			$6 / $4, $7 / $5, $8 / $4, $9 / $5, $10 / $11, $10 / $12, $12 / $11 }'
+}
