@@ -41,6 +41,7 @@ MUSL  = $(call say,CC,$@)musl-gcc -O2 -g -w -D_GNU_SOURCE
 VDEPS = tests/programs/self_check.h tests/programs/cursor.h
 # These write where the runtime does.
 $(P)/scribble $(P)/hostile: src/collect/runtime/abi.h
+$(P32)/stepped: tests/programs/stepped.h
 
 $(P)/%: tests/programs/%.c $(VDEPS)
 	@mkdir -p $(@D)

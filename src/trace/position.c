@@ -64,13 +64,11 @@ int pm_position_order(const struct pm_position *a, const struct pm_position *b)
 }
 
 /* ---- traces ---------------------------------------------------------------------------------- */
-enum goes { NOT_KNOWN, GOES_ELSEWHERE, GOES_ANYWHERE };
-
 struct pm_positions {
-	struct x86_decoder *dec;
-	struct goes_of {
+	struct x86_decoder *dec[2];	/* [1]: of 32-bit code, NULL until there is some */
+	struct passes_of {
 		const struct pm_code *code;
-		uint8_t *v;		/* of each of its instructions, enum goes */
+		uint8_t *v;		/* of each of its instructions: 1 + enum x86_passes, or 0 */
 		size_t n;
 	} *code;
 	size_t ncode, cap_code;
@@ -82,17 +80,15 @@ struct pm_positions {
 
 struct pm_positions *pm_positions_new(void)
 {
-	struct pm_positions *c = pm_alloc(sizeof *c);
-
-	c->dec = x86_decoder_new(X86_MODE_64);
-	return c;
+	return pm_alloc(sizeof(struct pm_positions));
 }
 
 void pm_positions_free(struct pm_positions *c)
 {
 	if (!c)
 		return;
-	x86_decoder_free(c->dec);
+	for (size_t i = 0; i < NR(c->dec); i++)
+		x86_decoder_free(c->dec[i]);
 	pm_map_release(&c->thread);
 	pm_map_release(&c->stream);
 	for (size_t i = 0; i < c->ncode; i++)
@@ -122,68 +118,77 @@ struct pm_position_thread *pm_position_thread(struct pm_positions *c, const stru
 	return t;
 }
 
-/* A return, not a far one, or an indirect jump, but for those of procedure linkage tables. */
-static enum goes decode_goes(struct pm_positions *c, const struct pm_insn *i)
+static enum x86_passes decode_passes(struct pm_positions *c, const struct pm_insn *i)
 {
+	const bool i386 = i->isa == PM_ISA_X86_32;
 	struct x86_insn x;
 
-	if (!x86_decode(c->dec, i->bytes, i->len, &x))
-		return GOES_ELSEWHERE;
-	return x.kind == X86_RET || (x.kind == X86_JMP_IND && !(x.prop & X86_RIP)) ?
-		GOES_ANYWHERE : GOES_ELSEWHERE;
+	if (!c->dec[i386])
+		c->dec[i386] = x86_decoder_new(i386 ? X86_MODE_32 : X86_MODE_64);
+	return x86_decode(c->dec[i386], i->bytes, i->len, &x) ? x86_passes(&x, i386) :
+								X86_PASSES_NONE;
 }
 
 /* Those of @code, of which there are more as it grows. */
-static uint8_t *goes_of(struct pm_positions *c, const struct pm_code *code)
+static uint8_t *passes_of(struct pm_positions *c, const struct pm_code *code)
 {
-	struct goes_of *g = c->code;
+	struct passes_of *g = c->code;
 
 	while (g < c->code + c->ncode && g->code != code)
 		g++;
 	if (g == c->code + c->ncode) {
 		pm_grow(c->code, c->ncode, c->cap_code);
 		g = &c->code[c->ncode++];
-		*g = (struct goes_of){ .code = code };
+		*g = (struct passes_of){ .code = code };
 	}
 	if (g->n < code->ninsn) {
 		g->v = pm_realloc(g->v, 2 * (size_t)code->ninsn);
-		memset(g->v + g->n, NOT_KNOWN, 2 * (size_t)code->ninsn - g->n);
+		memset(g->v + g->n, 0, 2 * (size_t)code->ninsn - g->n);
 		g->n = 2 * (size_t)code->ninsn;
 	}
 	return g->v;
 }
 
-static bool goes_anywhere(struct pm_positions *c, const struct pm_code *code, uint32_t insn)
+static enum x86_passes passes(struct pm_positions *c, const struct pm_code *code, uint32_t insn)
 {
-	uint8_t *goes;
+	uint8_t *v = passes_of(c, code) + insn;
 
-	if (!code || insn >= code->ninsn)
-		return false;
-	goes = goes_of(c, code);
-	if (goes[insn] == NOT_KNOWN)
-		goes[insn] = (uint8_t)decode_goes(c, &code->insn[insn]);
-	return goes[insn] == GOES_ANYWHERE;
+	if (!*v)
+		*v = (uint8_t)(1 + decode_passes(c, &code->insn[insn]));
+	return (enum x86_passes)(*v - 1);
 }
 
 uint64_t pm_position_below(struct pm_positions *c, const struct pm_code *code, uint32_t insn)
 {
-	const uint8_t flags = pm_insn_branch_flags(&code->insn[insn]);
-
-	if (flags & PM_BR_CALL)
+	switch (passes(c, code, insn)) {
+	case X86_PASSES_ALWAYS:
+		return UINT64_MAX;
+	case X86_PASSES_BACK:
+		return code->insn[insn].pc + 1;
+	default:
 		return 0;
-	if (flags & (PM_BR_RET | PM_BR_INDIRECT))
-		return goes_anywhere(c, code, insn) ? UINT64_MAX : 0;
-	return code->insn[insn].pc + 1;
+	}
 }
 
-/* SAFEPOINTS in collect/translate/translate.h */
 static bool is_safepoint(struct pm_positions *c, const struct pm_batch *b,
 			 const struct pm_event *ev)
 {
+	const bool back = !(ev->flags & (PM_BR_RET | PM_BR_INDIRECT)) && ev->value <= ev->addr;
+
 	if (ev->flags & PM_BR_CALL || !(ev->flags & PM_BR_TAKEN))
 		return false;
-	return ev->flags & (PM_BR_RET | PM_BR_INDIRECT) ? goes_anywhere(c, b->code, ev->id) :
-		ev->value <= ev->addr;
+	if (!b->code || ev->id >= b->code->ninsn)
+		return back;
+	if (!back && !(ev->flags & (PM_BR_RET | PM_BR_INDIRECT)))
+		return false;
+	switch (passes(c, b->code, ev->id)) {
+	case X86_PASSES_ALWAYS:
+		return true;
+	case X86_PASSES_BACK:
+		return back;
+	default:
+		return false;
+	}
 }
 
 void pm_position_pass(struct pm_positions *c, struct pm_position_thread *t,

@@ -84,8 +84,14 @@ static bool is_back(const struct xl_input *in, const struct xl_unit *u, uint32_t
 {
 	static const uint8_t save[] = { 0x65, 0x48, 0x89, 0x0c, 0x25, RT_S_TMP, 0, 0, 0 },
 		dec[] = { 0x65, 0x48, 0xff, 0x0c, 0x25, RT_UNTIL, 0, 0, 0 },
-		dec_r11[] = { 0x49, 0xff, 0xcb };
+		dec_r11[] = { 0x49, 0xff, 0xcb },
+		save32[] = { 0x64, 0x89, 0x0d, RT_S_TMP, 0, 0, 0 },
+		dec32[] = { 0x64, 0xff, 0x0d, RT_UNTIL, 0, 0, 0 };
 
+	if (in->i386)
+		return in->logged && to + sizeof save32 <= u->ncode &&
+		       (!memcmp(u->code + to, save32, sizeof save32) ||
+			!memcmp(u->code + to, dec32, sizeof dec32));
 	return in->logged && to + sizeof save <= u->ncode &&
 	       (!memcmp(u->code + to, save, sizeof save) ||
 		!memcmp(u->code + to, dec, sizeof dec) ||

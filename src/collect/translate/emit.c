@@ -265,13 +265,24 @@ static unsigned entry_saved(const struct emit *e)
  * there without having written it would not do the same in another run. */
 static bool restores_return(const struct xl_input *in, const struct block *b)
 {
-	return in->logged && !in->i386 && b->mark & MARK_RETURN;
+	return in->logged && b->mark & MARK_RETURN;
+}
+
+static void emit_restored_return(struct emit *e, uint64_t pc)
+{
+	if (e->i386) {
+		asm_bytes(e, "\xc7\x44\x24\xfc", 4);		/* mov dword [esp - 4], pc */
+		asm_pc32(e, pc, 0);
+		return;
+	}
+	asm_lea_pc(e, RCX, pc);
+	asm_bytes(e, "\x48\x89\x4c\x24\xf8", 5);		/* mov [rsp - 8], rcx */
 }
 
 static unsigned entry_length(const struct emit *e, uint32_t live)
 {
 	return SLOT_OP_BYTES(e->i386) * ((live >> RCX & 1) + (e->i386 && live >> RDX & 1)) +
-	       (restores_return(e->in, e->b) ? RETURN_BYTES : 0);
+	       (restores_return(e->in, e->b) ? RETURN_BYTES(e->i386) : 0);
 }
 
 static void emit_entry(struct emit *e, uint32_t live)
@@ -286,8 +297,7 @@ static void emit_entry(struct emit *e, uint32_t live)
 	}
 	if (restores_return(e->in, e->b)) {
 		asm_map(e, 0, entry_saved(e));
-		asm_lea_pc(e, RCX, e->b->pc);
-		asm_bytes(e, "\x48\x89\x4c\x24\xf8", 5);	/* mov [rsp - 8], rcx */
+		emit_restored_return(e, e->b->pc);
 	}
 	if (live >> RCX & 1) {
 		asm_map(e, 0, entry_saved(e));

@@ -26,9 +26,9 @@
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 
 #define JMP_ALWAYS	16		/* for asm_jump(); else a condition code */
-#define RETURN_BYTES	12		/* lea rcx, mov [rsp - 8], rcx */
-#define ENTRY_BYTES(in)	(18 + ((in)->logged ? RETURN_BYTES : 0))	/* restore rcx, restore rdx:
-							 * at most */
+#define RETURN_BYTES(i386) ((i386) ? 8 : 12)	/* lea rcx, mov [rsp - 8], rcx */
+#define ENTRY_BYTES(in)	(18 + ((in)->logged ? RETURN_BYTES(false) : 0))	/* restore rcx, restore
+							 * rdx: at most */
 #define PATCH_BYTES	8
 #define PREFIX_ADDR	0x67
 
@@ -208,10 +208,13 @@ void emit_back(struct emit *e, struct block *b, bool above);
 bool safepoint_is_cold(const struct emit *e, const struct block *b);
 void emit_cold_back(struct emit *e, const struct block *b);
 /* At a return or an indirect jump, whose way out is @how. The program's rcx is in its slot, and
- * with LEAVES_RCX the register is where control goes; it still is behind. Flags change if @free. */
+ * with LEAVES_RCX the register is where control goes; it still is behind. Flags change if @free.
+ * In 32-bit code edx is in its slot, too, and changes. */
 void emit_safepoint(struct emit *e, bool free, enum leaves how, unsigned reg);
 /* Behind that jump. */
 void emit_safepoint_end(struct emit *e, enum leaves how, unsigned reg);
+/* lea rsp, [rsp + @n] */
+void asm_take_off(struct emit *e, uint32_t n);
 /* In the cold part. */
 void emit_leave(struct emit *e, const struct leave *l);
 

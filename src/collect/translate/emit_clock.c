@@ -8,7 +8,9 @@
  *
  * `dec` and `jz` do it where flags are free. Else rcx is in its slot meanwhile, and `jrcxz` looks;
  * what that reaches has to be near. A program that is recorded counts in the cursor register: a
- * small loop would have to wait for memory. */
+ * small loop would have to wait for memory. 32-bit code has no register for that. */
+#include <assert.h>
+
 #include "base/mem.h"
 #include "collect/translate/emit.h"
 
@@ -38,7 +40,8 @@ static uint8_t *count_down_kept(struct emit *e)
 		asm_bytes(e, "\x4c\x89\xd9", 3);		/* mov rcx, r11 */
 	} else {
 		asm_slot_load(e, RCX, RT_UNTIL);
-		asm_bytes(e, "\x48\x8d\x49\xff", 4);		/* lea rcx, [rcx - 1] */
+		asm_rex_w(e, RCX, RCX);
+		asm_bytes(e, "\x8d\x49\xff", 3);		/* lea rcx, [rcx - 1] */
 		asm_slot_store(e, RCX, RT_UNTIL);
 	}
 	asm_bytes(e, "\xe3\x00", 2);				/* jrcxz */
@@ -56,7 +59,7 @@ static void count_down_free(struct emit *e)
 	if (xl_has_clock(e->in))
 		asm_bytes(e, "\x49\xff\xcb", 3);		/* dec r11 */
 	else
-		asm_slot_op(e, 0xff, 1, RT_UNTIL);		/* dec qword */
+		asm_slot_op(e, 0xff, 1, RT_UNTIL);		/* dec, of a word */
 }
 
 static void count_down(struct emit *e, enum leaves how, unsigned reg, uint32_t block)
@@ -76,12 +79,22 @@ static void leave_to(struct emit *e, uint64_t pc)
 	asm_slot_jump(e, RT_DO_SAFEPOINT);
 }
 
-/* The same in front of the direct entry of a block at @pc. Returns where the distance to that entry
- * goes, 4 bytes in front of what it is counted from. */
+/* The same in front of the direct entry of a block at @pc. Returns where set_head() puts the
+ * distance to that entry, 4 bytes in front of what it is counted from; in 32-bit code its address.
+ */
 static uint8_t *leave_to_head(struct emit *e, uint64_t pc)
 {
 	uint8_t *head;
 
+	if (e->i386) {
+		asm_exit_pc(e, pc);
+		asm_slot_op32(e, 0xc7, 0, RT_HEAD);		/* mov dword, head */
+		asm_reloc(e, here(e), XL_REL_PLACE, 0);
+		head = e->c;
+		asm_u32(e, 0);
+		asm_slot_jump(e, RT_DO_SAFEPOINT);
+		return head;
+	}
 	asm_slot_store(e, RAX, RT_S_TMP);
 	asm_lea_pc(e, RAX, pc);
 	asm_slot_store(e, RAX, RT_EXIT_PC);
@@ -94,11 +107,12 @@ static uint8_t *leave_to_head(struct emit *e, uint64_t pc)
 	return head;
 }
 
-static void set_head(uint8_t *at, const uint8_t *head)
+static void set_head(const struct emit *e, uint8_t *at, const uint8_t *head)
 {
-	const uint32_t rel = (uint32_t)(head - (at + 4));
+	const uint32_t v = e->i386 ? (uint32_t)e->in->place + (uint32_t)(head - e->base) :
+				     (uint32_t)(head - (at + 4));
 
-	memcpy(at, &rel, 4);
+	memcpy(at, &v, 4);
 }
 
 /* ---- jumps back ------------------------------------------------------------------------------ */
@@ -131,7 +145,7 @@ void emit_back(struct emit *e, struct block *b, bool above)
 	if (over)
 		bind(e->c, over);
 	if (head)
-		set_head(head, e->c);
+		set_head(e, head, e->c);
 }
 
 void emit_cold_back(struct emit *e, const struct block *b)
@@ -163,26 +177,39 @@ void emit_safepoint(struct emit *e, bool free, enum leaves how, unsigned reg)
 		count_down(e, how, reg, e->index);
 		return;
 	}
-	if (how == LEAVES_RCX)
+	if (e->i386)						/* edx is free there */
+		asm_bytes(e, "\x89\xca", 2);			/* mov edx, ecx */
+	else if (how == LEAVES_RCX)
 		asm_slot_store(e, RCX, RT_EXIT_PC);
 	e->kept = count_down_kept(e);
-	if (how == LEAVES_RCX)
+	if (e->i386)
+		asm_bytes(e, "\x89\xd1", 2);			/* mov ecx, edx */
+	else if (how == LEAVES_RCX)
 		asm_slot_load(e, RCX, RT_EXIT_PC);
 }
 
-/* lea rsp, [rsp + what the return takes off] */
+void asm_take_off(struct emit *e, uint32_t n)
+{
+	asm_rex_w(e, RSP, RSP);
+	asm_bytes(e, "\x8d\xa4\x24", 3);
+	asm_u32(e, n);
+}
+
+/* RT_EXIT_PC is set, and in 32-bit code edx is the same. */
 static void emit_pop(struct emit *e, const struct block *b)
 {
 	const struct insn *ret = &e->s->insn[b->first + b->n - 1];
 
-	asm_bytes(e, "\x48\x8d\xa4\x24", 4);
-	asm_u32(e, 8u + (ret->x.nimm ? (uint16_t)x86_imm(&ret->x, ret->p) : 0));
+	asm_take_off(e, (e->i386 ? 4u : 8u) + ret_takes_off(ret));
+	if (e->i386 && ret_takes_off(ret))			/* as emit_far_pop() does */
+		asm_bytes(e, "\x89\x54\x24\xfc", 4);		/* mov [esp - 4], edx */
 }
 
-/* RT_EXIT_PC is set. The program's rdx is in its slot only where rcx has the target. */
+/* RT_EXIT_PC is set. The program's rdx is in its slot only where rcx has the target, and in 32-bit
+ * code. */
 static void leave_jump(struct emit *e, enum leaves how, unsigned reg)
 {
-	if (how == LEAVES_RCX && reg == RDX)
+	if (e->i386 || (how == LEAVES_RCX && reg == RDX))
 		asm_slot_load(e, RDX, RT_S_RDX);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_slot_jump(e, RT_DO_SAFEPOINT);
@@ -195,7 +222,9 @@ void emit_safepoint_end(struct emit *e, enum leaves how, unsigned reg)
 	asm_map(e, e->b->n, 0);
 	bind(e->c, e->kept);
 	e->kept = NULL;
-	if (how == LEAVES_REGISTER)
+	if (e->i386)
+		asm_slot_store(e, RDX, RT_EXIT_PC);
+	else if (how == LEAVES_REGISTER)
 		asm_slot_store(e, reg, RT_EXIT_PC);
 	if (how == LEAVES_RETURN)
 		emit_pop(e, e->b);
@@ -207,10 +236,11 @@ void emit_leave(struct emit *e, const struct leave *l)
 	const struct block *b = &e->s->block[l->block];
 	const uint32_t rel = here(e) - (l->at + 4);
 
+	assert(!e->i386 || l->how == LEAVES_HEAD);	/* flags are free nowhere else */
 	memcpy(e->base + l->at, &rel, 4);
 	switch (l->how) {
 	case LEAVES_HEAD:
-		set_head(leave_to_head(e, b->pc), e->base + placed(e, l->block)->code);
+		set_head(e, leave_to_head(e, b->pc), e->base + placed(e, l->block)->code);
 		return;
 	case LEAVES_RETURN:
 		asm_bytes(e, "\x48\x8b\x0c\x24", 4);		/* mov rcx, [rsp] */

@@ -157,6 +157,45 @@ static void add_distance(struct emit *e, uint32_t n)
 	asm_map(e, n, XL_RCX_SAVED);
 }
 
+/* The rest of a return of 32-bit code that takes @n bytes more off, where runs are to be repeated:
+ * no address of a translation stays behind below the stack. What it would take off is often a
+ * hidden argument; ld.so calls a function by such a return, and then no entry of a return repairs
+ * what lies there. */
+static void emit_far_pop(struct emit *e, uint32_t n)
+{
+	asm_map(e, e->b->n - 1, XL_RCX_SAVED | XL_RDX_SAVED);
+	asm_bytes(e, "\x89\x8c\x24", 3);			/* mov [esp + n], ecx */
+	asm_u32(e, n);
+	emit_lookup(e);
+	asm_take_off(e, 4 + n);
+	asm_bytes(e, jmp_rcx, 2);
+}
+
+/* By way of rcx and rdx, flags kept. */
+static void emit_ret_pair(struct emit *e, const struct insn *i)
+{
+	const uint32_t n = e->b->n - 1;
+
+	emit_save_rcx(e, n);
+	emit_save_rdx(e, n);
+	asm_rex_w(e, RCX, RSP);
+	asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov rcx, [rsp] */
+	if (e->in->logged)
+		emit_safepoint(e, false, LEAVES_RCX, RCX);
+	if (e->i386)
+		asm_bytes(e, upper_half_on_stack, 5);
+	if (jumps_to_return(e->in, i)) {
+		emit_far_pop(e, ret_takes_off(i));
+		return;
+	}
+	emit_lookup(e);
+	asm_rex_w(e, RCX, RSP);
+	asm_bytes(e, "\x89\x0c\x24", 3);		/* mov [rsp], rcx */
+	asm_map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
+	if (!e->i386)
+		asm_slot_load(e, RDX, RT_S_RDX);
+}
+
 void emit_ret(struct emit *e, const struct insn *i)
 {
 	uint32_t n = e->b->n - 1;
@@ -172,23 +211,12 @@ void emit_ret(struct emit *e, const struct insn *i)
 	} else if (e->in->abi_flags) {
 		add_distance(e, n);
 	} else {
-		emit_save_rcx(e, n);
-		emit_save_rdx(e, n);
-		asm_rex_w(e, RCX, RSP);
-		asm_bytes(e, "\x8b\x0c\x24", 3);		/* mov rcx, [rsp] */
-		if (e->i386)
-			asm_bytes(e, upper_half_on_stack, 5);
-		else if (e->in->logged)
-			emit_safepoint(e, false, LEAVES_RCX, RCX);
-		emit_lookup(e);
-		asm_rex_w(e, RCX, RSP);
-		asm_bytes(e, "\x89\x0c\x24", 3);		/* mov [rsp], rcx */
-		asm_map(e, n, XL_RCX_SAVED | XL_RDX_SAVED);
-		if (!e->i386)
-			asm_slot_load(e, RDX, RT_S_RDX);
+		emit_ret_pair(e, i);
 	}
-	if (i->x.nimm) {
-		uint16_t imm = x86_imm(&i->x, i->p);
+	if (jumps_to_return(e->in, i)) {
+		/* it has left */
+	} else if (i->x.nimm) {
+		const uint16_t imm = ret_takes_off(i);
 
 		asm_byte(e, 0xc2);
 		asm_byte(e, imm & 255);

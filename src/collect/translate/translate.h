@@ -64,13 +64,21 @@ struct xl_segment {
  * block's. */
 
 /* SAFEPOINTS. With `logged` the thread counts down RT_UNTIL, or with `bare` the cursor register in
- * its place, wherever control passes a safepoint: at each return, at each indirect jump but those
- * through a pointer beside the code (jmp [rip + slot], of procedure linkage tables), and at each
- * direct jump, conditional or not, that is taken and does not lead to a higher address than its
- * own. No loop of compiled code is without one. Where that becomes 0 it leaves by RT_DO_SAFEPOINT,
- * and RT_EXIT_PC is where the transfer leads to: all of the transfer is done. What passes a
- * safepoint depends on the original instructions alone, never on how they have been cut into blocks
- * and units. All general registers are live there. */
+ * its place, wherever control passes a safepoint: at each near return, at most indirect jumps, and
+ * at each direct jump, conditional or not, that is taken and does not lead to a higher address than
+ * its own (x86_passes()). No loop of compiled code is without one. Of indirect jumps 64-bit code
+ * leaves out those through a pointer beside the code (jmp [rip + slot], of procedure linkage
+ * tables), 32-bit code only those with an address size prefix: its linkage tables' jumps pass one.
+ * Where the count becomes 0 it leaves by RT_DO_SAFEPOINT, and RT_EXIT_PC is where the transfer
+ * leads to: all of the transfer is done. What passes a safepoint depends on the original
+ * instructions alone, never on how they have been cut into blocks and units. All general registers
+ * are live there.
+ *
+ * 32-bit code always counts in memory, in the lower half of RT_UNTIL; the upper one is 0. Where
+ * flags are free that is one `dec`. Else it is mov ecx, fs:[RT_UNTIL]; lea ecx, [ecx - 1];
+ * mov fs:[RT_UNTIL], ecx; jecxz. Who changes RT_UNTIL in a signal handler has to change ecx as
+ * well if that interrupts the second or the third of these. No instruction of a program is copied
+ * that has the third one's bytes. */
 
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
  * function's entry, nor behind a call. With `abi_flags` calls, returns and counters near them

@@ -292,18 +292,32 @@ static inline uint8_t sets_flags(const struct x86_insn *x)
 {
 	return x->kind == X86_PLAIN || x->kind == X86_STEP ? x->fkill : 0;
 }
+
+/* How many bytes return @i takes off the stack besides the address. */
+static inline uint16_t ret_takes_off(const struct insn *i)
+{
+	return i->x.nimm ? (uint16_t)x86_imm(&i->x, i->p) : 0;
+}
+
+/* Is that return translated as a jump? emit_far_pop() in emit_transfer.c */
+static inline bool jumps_to_return(const struct xl_input *in, const struct insn *i)
+{
+	return in->logged && in->i386 && ret_takes_off(i);
+}
+
 /* SAFEPOINTS in translate.h: does the direct jump that ends @b pass one when it is taken; and
  * indirect jump @i? */
 static inline bool jumps_back(const struct scratch *s, const struct block *b)
 {
-	return s->in->logged && !s->in->i386 &&
+	return s->in->logged &&
 	       (b->kind == X86_JMP || b->kind == X86_JCC || b->kind == X86_JCX) &&
 	       b->to.pc <= s->insn[b->first + b->n - 1].pc;
 }
 
 static inline bool jumps_anywhere(const struct xl_input *in, const struct insn *i)
 {
-	return in->logged && !in->i386 && i->x.kind == X86_JMP_IND && !(i->x.prop & X86_RIP);
+	return in->logged && i->x.kind == X86_JMP_IND &&
+	       x86_passes(&i->x, in->i386) == X86_PASSES_ALWAYS;
 }
 
 /* XL_TREE: is @to of another function than @b? */

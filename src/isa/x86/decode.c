@@ -596,3 +596,19 @@ bool x86_is_odd(const struct x86_insn *in, const uint8_t *p)
 	}
 	return false;
 }
+
+enum x86_passes x86_passes(const struct x86_insn *in, bool i386)
+{
+	switch (in->kind) {
+	case X86_RET:
+		return X86_PASSES_ALWAYS;
+	case X86_JMP_IND:		/* 32-bit: traces do not translate all with that prefix */
+		return in->prop & (i386 ? X86_ADDR : X86_RIP) ? X86_PASSES_NONE : X86_PASSES_ALWAYS;
+	case X86_JMP:
+	case X86_JCC:
+	case X86_JCX:
+		return X86_PASSES_BACK;
+	default:
+		return X86_PASSES_NONE;
+	}
+}

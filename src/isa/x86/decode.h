@@ -105,4 +105,9 @@ int64_t x86_imm(const struct x86_insn *in, const uint8_t *p);
  * xgetbv. */
 bool x86_is_odd(const struct x86_insn *in, const uint8_t *p);
 
+/* SAFEPOINTS of recordings, collect/translate/translate.h: is @in a transfer that passes one,
+ * always or if it is taken and does not lead to a higher address than its own? */
+enum x86_passes { X86_PASSES_NONE, X86_PASSES_BACK, X86_PASSES_ALWAYS };
+enum x86_passes x86_passes(const struct x86_insn *in, bool i386);
+
 #endif
