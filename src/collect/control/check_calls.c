@@ -24,6 +24,7 @@ struct open_call {
 
 struct hole {
 	uint32_t nr;
+	bool i386;
 	uint64_t sub;			/* which ioctl()... it is */
 	int arg;			/* whose pointer it lies behind, from 0; -1: nobody's */
 	int via;			/* ... but behind that many 8 bytes' pointer there; -1 */
@@ -147,8 +148,8 @@ static void find_argument(const struct proc *p, const struct check_call *o, stru
 
 static struct hole describe(struct proc *p, const struct open_call *o, struct byte_range at)
 {
-	struct hole h = { .nr = o->call.nr, .sub = sub_of(&o->call), .times = 1,
-			  .last = o->began };
+	struct hole h = { .nr = o->call.nr, .i386 = p->user.space->i386,
+			  .sub = sub_of(&o->call), .times = 1, .last = o->began };
 	const struct mapping *m;
 
 	find_argument(p, &o->call, at, &h);
@@ -283,7 +284,7 @@ static bool begin_process(struct session *s, struct proc *p, uint64_t uffd)
 			fd = (int)syscall(SYS_pidfd_getfd, p->pidfd, (int)uffd - 1, 0);
 	}
 	p->check = pm_alloc(sizeof *p->check);
-	written_open(&p->check->written, (pid_t)p->pid, fd);
+	written_open(&p->check->written, (pid_t)p->pid, p->user.space->i386, fd);
 	return true;
 }
 
@@ -376,11 +377,12 @@ void check_calls_over(struct session *s, struct proc *p)
 /* ---- what has been found --------------------------------------------------------------------- */
 static void hole_text(const struct hole *h, char *to, size_t n)
 {
+	const char *const call = rec_call_name(h->i386, h->nr);
 	char name[64], where[96];
 
-	snprintf(name, sizeof name, "%s", rec_call_name(h->nr));
-	if (sub_argument(h->nr) >= 0)
-		snprintf(name, sizeof name, "%s 0x%lx", rec_call_name(h->nr), h->sub);
+	snprintf(name, sizeof name, "%s", call);
+	if (!h->i386 && sub_argument(h->nr) >= 0)
+		snprintf(name, sizeof name, "%s 0x%lx", call, h->sub);
 	if (h->arg < 0)
 		snprintf(where, sizeof where, "at 0x%lx, in %s, behind none of its arguments",
 			 h->lo, h->where);

@@ -18,7 +18,7 @@
 
 #include "base/check.h"
 #include "collect/consume/trace.h"
-#include "collect/control/session.h"
+#include "collect/control/recorder.h"
 
 /* ---- processes that are prepared ------------------------------------------------------------- */
 struct proc *proc_prepare(struct session *s, bool i386, uint32_t *bi)
@@ -69,6 +69,9 @@ static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 		p->parent = old->parent;
 		p->is_child = old->is_child;
 		p->apart = old->apart;
+		/* a process that is replayed stays of its width */
+		if (old->stream && s->recorder && old->mm->user.space->i386 != p->user.space->i386)
+			record_stop(s, old, RT_END_WIDTH, 0);
 		p->from = old->log.over ? 0 : old->stream;
 		old->execed = true;
 		if (s->tracer)
@@ -85,14 +88,14 @@ static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 }
 
 /* The mappings of a process, noted as if it had just made them. */
-static void note_maps(struct session *s, uint32_t i, uint32_t pid)
+static void note_maps(struct session *s, uint32_t i, uint32_t pid, const struct space *sp)
 {
 	struct maps all = { 0 };
 
 	if (maps_read((pid_t)pid, &all))
 		for (const struct mapping *m = all.v; m < all.v + all.n; m++) {
 			if (!strncmp(m->path, "/memfd:pugmark-", 15) ||
-			    strstr(m->path, "/pugmark-code-") || is_runtime(s, m))
+			    strstr(m->path, "/pugmark-code-") || is_runtime(s, sp, m))
 				continue;
 			_Static_assert(PROT_READ == 1 && PROT_WRITE == 2 && PROT_EXEC == 4,
 				       "as the event has them");
@@ -115,7 +118,7 @@ void program_begins(struct session *s, struct proc *p, uint32_t bi)
 	if (s->tracer) {
 		trace_note(s->tracer, bi, RT_N_EXEC, (const uint64_t[]){ pid }, 1,
 			   p->user.program);
-		note_maps(s, bi, p->pid);
+		note_maps(s, bi, p->pid, p->user.space);
 	}
 }
 
@@ -154,13 +157,13 @@ bool load_prepare(struct session *s, uint32_t pid, int program, const char *name
 	return true;
 }
 
-struct proc *load_recorded(struct session *s, const struct rt_start *start, const char *program,
-			   char *why, size_t n)
+struct proc *load_recorded(struct session *s, const struct rt_start *start, bool i386,
+			   const char *program, char *why, size_t n)
 {
 	struct proc *p;
 	uint32_t bi;
 
-	p = proc_prepare(s, false, &bi);
+	p = proc_prepare(s, i386, &bi);
 	if (!p) {
 		snprintf(why, n, "too many processes at once");
 		return NULL;

@@ -75,8 +75,6 @@ static bool runtime_ready(struct session *s, struct runtime *rt)
 	return false;
 }
 
-#define CS_I386 0x23		/* the kernel's __USER32_CS */
-
 bool is_i386(pid_t pid)
 {
 	struct user_regs_struct r;
@@ -428,8 +426,11 @@ static uint32_t personality_of(pid_t pid)
 #define STACK_MAX (8ull << 20)
 
 /* Of a program that the runtime has loaded: is this the runtime's? */
-bool is_runtime(const struct session *s, const struct mapping *x)
+bool is_runtime(const struct session *s, const struct space *sp, const struct mapping *x)
 {
+	if (sp->i386)
+		return s->loaded && x->lo >= RT32_BLOCKS &&
+		       x->hi <= RT32_CODE_VAULT + RT32_CODE_SIZE;
 	return s->loaded &&
 	       ((x->lo >= RT_IMAGE && x->hi <= RT_IMAGE + RT_IMAGE_SIZE) || x->lo == RT_SHADOW ||
 		(x->lo >= RT_CODE_VAULT && x->hi <= RT_DATA_VAULT + RT_DATA_SIZE));
@@ -446,6 +447,8 @@ bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct spac
 	     x++) {
 		uint64_t lo = x->lo;
 
+		if (is_runtime(s, sp, x))
+			continue;
 		if (sp->i386 && lo < RT32_CODE_VAULT + RT32_CODE_SIZE && x->hi > RT32_BLOCKS) {
 			snprintf(why, n, "it occupies addresses that tracing needs (0x%x-0x%x)",
 				 RT32_BLOCKS, RT32_CODE_VAULT + RT32_CODE_SIZE);
@@ -453,8 +456,7 @@ bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct spac
 		}
 		if (!strcmp(x->path, "[vdso]"))
 			boot->vdso = lo;
-		if (!(x->prot & PROT_EXEC) || lo >> 63 ||
-		    is_runtime(s, x)) /* the vsyscall page is the kernel's */
+		if (!(x->prot & PROT_EXEC) || lo >> 63)	/* the vsyscall page is the kernel's */
 			continue;
 		if (boot->nrange < NR(boot->range)) {
 			boot->range[boot->nrange++] =
@@ -527,11 +529,7 @@ static bool inject_stopped(struct session *s, const struct injected *t, uint64_t
 	if (!t->caller && (s->opts->fix_random || s->opts->no_vdso || s->recorder))
 		fix_start(pid, regs.rsp, sp->i386 ? 4 : 8, s->opts->fix_random,
 			  s->opts->no_vdso || s->recorder);
-	if (s->recorder && sp->i386) {
-		snprintf(why, n, "32-bit programs cannot be recorded yet");
-		return false;
-	}
-	if (s->recorder && !record_begin(s, pid, block, &regs, t->mask, why, n))
+	if (s->recorder && !record_begin(s, pid, block, &regs, t->mask, boot.exec_all, why, n))
 		return false;
 	boot.persona = session_persona(s, block) | READ_IMPLIES_EXEC;
 

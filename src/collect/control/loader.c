@@ -19,6 +19,7 @@
 #include "elf/elf.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
+extern const uint8_t pm_rt32_text[], pm_rt32_text_end[], pm_rt32_data[], pm_rt32_data_end[];
 
 #define SCRIPTS_MAX 5 /* the kernel's limit of interpreters that are scripts themselves */
 #define LINE_MAX_ 256			/* ... of a script's first line */
@@ -87,51 +88,76 @@ static bool put_at(int fd, const void *p, size_t n, off_t at)
 	return pwrite(fd, p, n, at) == (ssize_t)n;
 }
 
-static Elf64_Phdr segment(uint32_t flags, uint64_t off, uint64_t at, uint64_t n)
-{
-	return (Elf64_Phdr){ .p_type = PT_LOAD,
-			     .p_flags = flags,
-			     .p_offset = off,
-			     .p_vaddr = at,
-			     .p_paddr = at,
-			     .p_filesz = n,
-			     .p_memsz = n,
-			     .p_align = 4096 };
-}
+/* The runtime of one width, and where it lies in a process. */
+struct image {
+	bool i386;
+	const uint8_t *text, *text_end, *data, *data_end;
+	uint64_t at, data_at, load_at;
+};
 
-static int write_loader(const struct rt_boot *boot, const void *load, size_t nload,
-			bool exec_stack)
+static const struct image images[2] = {		/* [1]: i386 */
+	{ false, pm_rt_text, pm_rt_text_end, pm_rt_data, pm_rt_data_end, RT_IMAGE, RT_IMAGE_DATA,
+	  RT_LOAD },
+	{ true, pm_rt32_text, pm_rt32_text_end, pm_rt32_data, pm_rt32_data_end, RT32_IMAGE,
+	  RT32_IMAGE_DATA, RT32_LOAD },
+};
+
+#define SEGMENTS 4
+struct load_segment {
+	uint32_t type, flags;
+	uint64_t off, at, n;
+};
+
+/* The ELF header of an executable that begins at @entry, and its program headers. */
+static bool put_head(int fd, const struct image *m, const struct load_segment seg[SEGMENTS])
 {
-	const size_t ntext = (size_t)(pm_rt_text_end - pm_rt_text),
-		     ndata = (size_t)(pm_rt_data_end - pm_rt_data);
-	const uint64_t data = 4096 + ((ntext + 4095) & ~4095ull),
-		       behind = data + ((ndata + 4095) & ~4095ull);
 	struct {
 		Elf64_Ehdr h;
-		Elf64_Phdr p[4];
-	} head = {
-		.h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		       .e_type = ET_EXEC,
-		       .e_machine = EM_X86_64,
-		       .e_version = EV_CURRENT,
-		       .e_entry = RT_IMAGE,
-		       .e_phoff = sizeof head.h,
-		       .e_ehsize = sizeof head.h,
-		       .e_phentsize = sizeof *head.p,
-		       .e_phnum = NR(head.p) },
-		.p = { segment(PF_R | PF_X, 4096, RT_IMAGE, ntext),
-		       segment(PF_R | PF_W, data, RT_IMAGE_DATA, ndata),
-		       segment(PF_R | PF_W, behind, RT_LOAD, nload),
-		       { .p_type = PT_GNU_STACK,
-			 .p_flags = PF_R | PF_W | (exec_stack ? PF_X : 0),
-			 .p_align = 16 } },
+		Elf64_Phdr p[SEGMENTS];
+	} wide = { .h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+			  .e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+			  .e_entry = m->at, .e_phoff = sizeof wide.h, .e_ehsize = sizeof wide.h,
+			  .e_phentsize = sizeof *wide.p, .e_phnum = SEGMENTS } };
+	struct {
+		Elf32_Ehdr h;
+		Elf32_Phdr p[SEGMENTS];
+	} narrow = { .h = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT },
+			    .e_type = ET_EXEC, .e_machine = EM_386, .e_version = EV_CURRENT,
+			    .e_entry = (uint32_t)m->at, .e_phoff = sizeof narrow.h,
+			    .e_ehsize = sizeof narrow.h, .e_phentsize = sizeof *narrow.p,
+			    .e_phnum = SEGMENTS } };
+
+	for (unsigned i = 0; i < SEGMENTS; i++) {
+		const struct load_segment *s = &seg[i];
+
+		wide.p[i] = (Elf64_Phdr){ s->type, s->flags, s->off, s->at, s->at, s->n, s->n,
+					  4096 };
+		narrow.p[i] = (Elf32_Phdr){ s->type, (uint32_t)s->off, (uint32_t)s->at,
+					    (uint32_t)s->at, (uint32_t)s->n, (uint32_t)s->n,
+					    s->flags, 4096 };
+	}
+	return m->i386 ? put_at(fd, &narrow, sizeof narrow, 0) : put_at(fd, &wide, sizeof wide, 0);
+}
+
+static int write_loader(const struct image *m, const struct rt_boot *boot, const void *load,
+			size_t nload, bool exec_stack)
+{
+	const size_t ntext = (size_t)(m->text_end - m->text),
+		     ndata = (size_t)(m->data_end - m->data);
+	const uint64_t data = 4096 + ((ntext + 4095) & ~4095ull),
+		       behind = data + ((ndata + 4095) & ~4095ull);
+	const struct load_segment seg[SEGMENTS] = {
+		{ PT_LOAD, PF_R | PF_X, 4096, m->at, ntext },
+		{ PT_LOAD, PF_R | PF_W, data, m->data_at, ndata },
+		{ PT_LOAD, PF_R | PF_W, behind, m->load_at, nload },
+		{ PT_GNU_STACK, PF_R | PF_W | (exec_stack ? PF_X : 0), 0, 0, 0 },
 	};
 	const int fd = memfd_create("pugmark-runtime", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -1;
-	if (put_at(fd, &head, sizeof head, 0) && put_at(fd, pm_rt_text, ntext, 4096) &&
-	    put_at(fd, pm_rt_data, ndata, (off_t)data) &&
+	if (put_head(fd, m, seg) && put_at(fd, m->text, ntext, 4096) &&
+	    put_at(fd, m->data, ndata, (off_t)data) &&
 	    put_at(fd, boot, sizeof *boot, (off_t)data) &&
 	    put_at(fd, load, nload, (off_t)behind) && !fchmod(fd, 0500) &&
 	    pm_temp_seal(fd, F_SEAL_WRITE))
@@ -193,7 +219,7 @@ bool loader_make(struct session *s, int program, const char *name, const char *s
 	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
 	boot.persona = session_persona(s, block);
-	l->file = write_loader(&boot, &load, sizeof load, has_exec_stack(&info));
+	l->file = write_loader(&images[0], &boot, &load, sizeof load, has_exec_stack(&info));
 	ok = l->file >= 0;
 	if (!ok)
 		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
@@ -213,7 +239,7 @@ bool loader_make_replay(struct session *s, const struct rt_start *start, uint32_
 	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
 	boot.persona = session_persona(s, block);
-	l->file = write_loader(&boot, start, sizeof *start, false);
+	l->file = write_loader(&images[sp->i386], &boot, start, sizeof *start, false);
 	if (l->file < 0)
 		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));
 	return l->file >= 0;

@@ -258,14 +258,14 @@ static uint64_t stack_limit(pid_t pid)
 }
 
 bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct user_regs_struct *regs,
-		  uint64_t mask, char *why, size_t n)
+		  uint64_t mask, bool exec_all, char *why, size_t n)
 {
 	struct beginning b = { .s = s, .pid = pid };
 	struct proc *p = s->proc[s->block_proc[block] - 1];
 	struct rec_start start = { .pid = (uint32_t)pid, .parent = p->parent, .sp = regs->rsp,
 				   .pc = regs->rip, .rax = regs->rax, .rdx = regs->rdx,
-				   .mask = mask, .from = p->from,
-				   .stack_limit = stack_limit(pid) };
+				   .mask = mask, .from = p->from, .i386 = p->user.space->i386,
+				   .exec_all = exec_all, .stack_limit = stack_limit(pid) };
 	struct peek_status st;
 	char dir[32];
 	struct maps all = { 0 };
@@ -310,10 +310,10 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
 void record_logged(struct session *s, struct proc *p)
 {
 	const struct rt_block *b = session_block(s, p->log.block);
-	const uint8_t *log = (const uint8_t *)b + RT_LOG;
+	const uint8_t *log = log_bytes(s, p);
 	const uint64_t at = __atomic_load_n(&b->log_at, __ATOMIC_ACQUIRE);
 
-	if (p->log.over || at > RT_LOG_SIZE || at <= p->log.drained)
+	if (p->log.over || at > log_size(p) || at <= p->log.drained)
 		return;
 	rec_log(s->recorder->w, p->stream - 1, log + p->log.drained,
 		(size_t)(at - p->log.drained));
@@ -413,10 +413,10 @@ static void write_end(struct session *s, struct proc *p, enum rec_end why, uint6
 static void note_logged(struct session *s, struct proc *p)
 {
 	const struct rt_block *b = session_block(s, p->log.block);
-	const uint8_t *log = (const uint8_t *)b + RT_LOG;
+	const uint8_t *log = log_bytes(s, p);
 	const uint64_t end = __atomic_load_n(&b->log_at, __ATOMIC_ACQUIRE);
 
-	for (uint64_t at = 0; end <= RT_LOG_SIZE && end - at >= sizeof p->log.last && at < end; ) {
+	for (uint64_t at = 0; end <= log_size(p) && end - at >= sizeof p->log.last && at < end; ) {
 		memcpy(&p->log.last, log + at, sizeof p->log.last);
 		if (p->log.last.type == RT_E_GROUP && p->log.last.a[2])
 			p->log.turn = (uint32_t)p->log.last.a[2];
@@ -476,7 +476,7 @@ uint32_t record_child(struct session *s, struct proc *p, struct proc *child)
 {
 	const char *const none[] = { NULL };
 	const struct rec_start start = { .parent = p->pid, .from = p->stream, .program = "",
-					 .argv = none };
+					 .i386 = p->user.space->i386, .argv = none };
 
 	if (!p->stream || p->log.over)
 		return 0;
@@ -563,7 +563,8 @@ void record_shared(const struct proc *p, const char *link, uint64_t off, uint64_
 
 void record_stop(struct session *s, struct proc *p, uint64_t why, uint64_t more)
 {
-	const struct rec_ended e = { .why = REC_STOPPED, .more = why << 32 | (uint32_t)more };
+	const struct rec_ended e = { .why = REC_STOPPED, .i386 = p->user.space->i386,
+				     .more = why << 32 | (uint32_t)more };
 	char what[160];
 
 	if (p->log.over)

@@ -22,7 +22,7 @@ enum pm_status record_open(struct session *s, struct pm_err *err);
 /* @pid, with thread block @block, stands at its exec stop: from here on it is recorded. False: it
  * cannot be; @why says. */
 bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct user_regs_struct *regs,
-		  uint64_t mask, char *why, size_t n);
+		  uint64_t mask, bool exec_all, char *why, size_t n);
 /* What has been logged so far is written. To be called now and then: who is killed has written
  * the rest only up to here. */
 void record_drain_all(struct session *s);
@@ -70,9 +70,9 @@ size_t replay_more(struct session *s, struct proc *p, uint64_t *execs);
 /* @child, a copy of @p, is about to be made again: its stream, its number then. */
 void replay_child(struct session *s, const struct proc *p, struct proc *child, uint64_t stream,
 		  uint64_t pid);
-/* @p executes its next program. 0: there is none; the block of its thread, and where
- * struct rt_start is: a descriptor and an offset. */
-uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at);
+/* @p executes its next program. 0: there is none; the block of its thread, where struct rt_start
+ * is: a descriptor and an offset, and (i386) where its region begins in the code file. */
+uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at, uint64_t *base);
 /* The program, at @pc, does by system call @call what it has not done when it was recorded. */
 void replay_differs(struct session *s, const struct proc *p, uint32_t block, uint64_t pc,
 		    uint64_t call);

@@ -59,6 +59,15 @@ void remote_prepare(struct user_regs_struct *r, uint64_t at, uint32_t nr, const 
 	r->rip = at;
 	r->rax = nr;
 	r->orig_rax = ~0ull;
+	if (r->cs == CS_I386) {
+		r->rbx = arg[0];
+		r->rcx = arg[1];
+		r->rdx = arg[2];
+		r->rsi = arg[3];
+		r->rdi = arg[4];
+		r->rbp = arg[5];
+		return;
+	}
 	r->rdi = arg[0];
 	r->rsi = arg[1];
 	r->rdx = arg[2];
@@ -354,7 +363,7 @@ void remote_begin_again(pid_t tid, struct user_regs_struct *r)
 		r->rip -= 2;			/* syscall */
 		break;
 	case GO_ON_WAITING:
-		r->rax = SYS_restart_syscall;
+		r->rax = r->cs == CS_I386 ? 0 : SYS_restart_syscall;
 		r->rip -= 2;
 		break;
 	case BY_SIGNAL:

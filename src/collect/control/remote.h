@@ -40,7 +40,9 @@ void hold_release(struct held *h);
 /* waitpid() that is not interrupted. */
 pid_t wait_for(pid_t pid, int *status);
 
-/* @r is at @at, where a system call is, with number and arguments. */
+#define CS_I386 0x23			/* the kernel's __USER32_CS: 32-bit code runs there */
+
+/* @r is at @at, where a system call is, with number (of its width) and arguments. */
 void remote_prepare(struct user_regs_struct *r, uint64_t at, uint32_t nr, const uint64_t arg[6]);
 /* Held thread @tid makes a call by the syscall instruction at @at; its registers are as before. */
 bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], long *ret);

@@ -32,7 +32,9 @@ static uint64_t lowest_of_stack(const struct rec_start *f, size_t i)
 	const uint64_t most = f->stack_limit < RT_STACK_MOST ? f->stack_limit / 4096 * 4096 :
 							       RT_STACK_MOST;
 	const uint64_t lo = m->hi > most ? m->hi - most : 0;
-	const uint64_t ours = m->lo >= RT_DATA_VAULT + RT_DATA_SIZE ? RT_DATA_VAULT + RT_DATA_SIZE :
+	const uint64_t ours32 = RT32_CODE_VAULT + RT32_CODE_SIZE;
+	const uint64_t ours = f->i386 ? (m->lo >= ours32 ? ours32 : 0) :
+			      m->lo >= RT_DATA_VAULT + RT_DATA_SIZE ? RT_DATA_VAULT + RT_DATA_SIZE :
 			      m->lo >= RT_SHADOW + RT_SHADOW_SIZE ? RT_SHADOW + RT_SHADOW_SIZE : 0;
 	const uint64_t below = i && f->map[i - 1].hi > ours ? f->map[i - 1].hi : ours;
 	const uint64_t least = below + GUARD_GAP;
@@ -49,7 +51,7 @@ static enum pm_status make_start(struct session *s, const struct rec_start *f,
 	size_t k = 0;
 
 	*to = (struct rt_start){ .sp = f->sp, .pc = f->pc, .rax = f->rax, .rdx = f->rdx,
-				 .mask = f->mask, .ignored = f->ignored,
+				 .mask = f->mask, .ignored = f->ignored, .exec_all = f->exec_all,
 				 .several = rec_nstream(y->r) > 1 || s->opts->stops,
 				 .others = rec_nstream(y->r) > 1,
 				 .echo = s->opts->echo,
@@ -96,7 +98,8 @@ enum pm_status replay_launch(struct session *s, struct pm_err *err)
 		return PM_ERR;
 	s->loaded = true;
 	s->head->group = 1;			/* the first one's turn */
-	p = load_recorded(s, &start, pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
+	p = load_recorded(s, &start, f->i386, pm_arena_strdup(&s->spaces.mem, f->program), why,
+			  sizeof why);
 	if (!p)
 		return pm_fail_file(err, "cannot replay: %s", why);
 	p->stream = 1;
@@ -104,7 +107,7 @@ enum pm_status replay_launch(struct session *s, struct pm_err *err)
 	return launch_file(s, p, s->opts->argv, err);
 }
 
-uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at)
+uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at, uint64_t *base)
 {
 	struct replayer *y = s->replayer;
 	const uint32_t stream = rec_executed(y->r, p->stream - 1);
@@ -114,13 +117,15 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at)
 	char why[256];
 	struct proc *next;
 
-	if (!stream || make_start(s, f, &start, &err) != PM_OK)
+	if (!stream || f->i386 != p->mm->user.space->i386 ||
+	    make_start(s, f, &start, &err) != PM_OK)
 		return 0;
 	if (y->start < 0)
 		y->start = memfd_create("pugmark-start", MFD_CLOEXEC);
 	if (pwrite(y->start, &start, sizeof start, (off_t)y->starts) != sizeof start)
 		return 0;
-	next = load_recorded(s, NULL, pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
+	next = load_recorded(s, NULL, f->i386, pm_arena_strdup(&s->spaces.mem, f->program), why,
+			     sizeof why);
 	if (!next)
 		return 0;
 	next->stream = stream + 1;
@@ -131,5 +136,6 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at)
 	*fd = y->start;
 	*at = y->starts;		/* others may not have read theirs yet */
 	y->starts += sizeof start;
+	*base = next->user.space->base;
 	return next->thread[0].block;
 }

@@ -13,13 +13,14 @@
 
 /* ---- the log --------------------------------------------------------------------------------- */
 /* The recording's numbers of files become descriptors of ours. */
-static void name_files(const struct replayer *y, uint8_t *p, size_t n)
+static void name_files(const struct replayer *y, bool i386, uint8_t *p, size_t n)
 {
 	struct rt_event e;
 
 	for (size_t at = 0; at < n; at += e.size) {
 		memcpy(&e, p + at, sizeof e);
-		if (e.type != RT_E_CALL || e.nr != REC_MMAP || !e.a[4] || RT_IS_SEGMENT(e.a[4]))
+		if (e.type != RT_E_CALL || !rec_maps_files(i386, e.nr) || !e.a[4] ||
+		    RT_IS_SEGMENT(e.a[4]))
 			continue;
 		e.a[4] = (uint64_t)y->fd[e.a[4] - 1] + 1;
 		memcpy(p + at, &e, sizeof e);
@@ -29,15 +30,14 @@ static void name_files(const struct replayer *y, uint8_t *p, size_t n)
 size_t replay_more(struct session *s, struct proc *p, uint64_t *execs)
 {
 	struct replayer *y = s->replayer;
-	uint8_t *const log = (uint8_t *)session_block(s, p->log.block) + RT_LOG;
 	struct rec_ended e;
 	size_t n;
 
 	if (!y->buf)
 		y->buf = pm_alloc_unset(RT_LOG_SIZE);
 	n = rec_next(y->r, p->stream - 1, y->buf);
-	name_files(y, y->buf, n);
-	memcpy(log, y->buf, n);
+	name_files(y, rec_is_i386(y->r, p->stream - 1), y->buf, n);
+	memcpy(log_bytes(s, p), y->buf, n);
 	*execs = !n && rec_executed(y->r, p->stream - 1);
 	if (n || *execs)
 		return n;
@@ -79,16 +79,17 @@ void replay_differs(struct session *s, const struct proc *p, uint32_t block, uin
 	struct replayer *y = s->replayer;
 	const struct rt_block *b = session_block(s, p->log.block);
 	const uint64_t at = b->log_at;
+	const bool i386 = rec_is_i386(y->r, p->stream - 1);
 	char now[80], then[80] = "nothing", how[80] = "";
 	struct rt_event e = { 0 };
 
-	if (at <= RT_LOG_SIZE - sizeof e)
-		memcpy(&e, (const uint8_t *)b + RT_LOG + at, sizeof e);
+	if (at <= log_size(p) - sizeof e)
+		memcpy(&e, log_bytes(s, p) + at, sizeof e);
 	snprintf(now, sizeof now, "%s at 0x%llx",
-		 call == RT_AT_SAFEPOINT ? "a safepoint" : rec_call_name(call),
+		 call == RT_AT_SAFEPOINT ? "a safepoint" : rec_call_name(i386, call),
 		 (unsigned long long)pc);
 	if (e.type == RT_E_CALL)
-		snprintf(then, sizeof then, "%s at 0x%llx", rec_call_name(e.nr),
+		snprintf(then, sizeof then, "%s at 0x%llx", rec_call_name(i386, e.nr),
 			 (unsigned long long)e.a[2]);
 	else if (e.type == RT_E_INSN)
 		snprintf(then, sizeof then, "an instruction in front of 0x%llx",
@@ -276,7 +277,7 @@ bool replay_is_copied(struct session *s, const struct proc *p)
 	const struct replayer *y = s->replayer;
 	const struct rec_start *f = p->stream ? rec_start_of(y->r, p->stream - 1) : NULL;
 
-	if (!f || p->stream - 1 != y->root || session_block(s, p->log.block)->not_copied)
+	if (!f || f->i386 || p->stream - 1 != y->root || session_block(s, p->log.block)->not_copied)
 		return false;
 	for (size_t i = 0; i < f->nmap; i++)
 		if (f->map[i].flags & RT_START_SHARED && !f->map[i].file)

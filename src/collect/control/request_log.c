@@ -68,7 +68,7 @@ void request_log_exec(struct session *s, struct request *q)
 
 	if (!s->replayer || !q->p->stream)
 		return;
-	q->m.r[0] = replay_exec(s, q->p, &fd, &q->m.r[2]);
+	q->m.r[0] = replay_exec(s, q->p, &fd, &q->m.r[2], &q->m.r[3]);
 	q->m.r[1] = (uint64_t)fd;
 }
 

@@ -256,6 +256,18 @@ struct pm_counts *gather_counts(struct session *s);
 
 /* ---- processes.c: processes, threads, thread blocks ------------------------------------------ */
 /* A thread block for a thread of process number @proc; 0: there is none any more. */
+/* The log of the recorded or replayed @p, and how many bytes it can have. */
+static inline uint8_t *log_bytes(struct session *s, const struct proc *p)
+{
+	return (uint8_t *)session_block(s, p->log.block) +
+	       (p->mm->user.space->i386 ? RT32_LOG : RT_LOG);
+}
+
+static inline size_t log_size(const struct proc *p)
+{
+	return p->mm->user.space->i386 ? RT32_LOG_SIZE : RT_LOG_SIZE;
+}
+
 uint32_t block_new(struct session *s, uint32_t proc, bool i386);
 void block_free(struct session *s, uint32_t i);
 /* Of @p, in which it stays where it is until there is another one. */
@@ -360,7 +372,7 @@ bool is_i386(pid_t pid);
 bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why,
 		 size_t n);
 
-bool is_runtime(const struct session *s, const struct mapping *x);
+bool is_runtime(const struct session *s, const struct space *sp, const struct mapping *x);
 
 /* ---- loader.c -------------------------------------------------------------------------------- */
 struct loading {			/* descriptors; -1: none */
@@ -402,8 +414,8 @@ bool load_prepare(struct session *s, uint32_t pid, int program, const char *name
 struct proc *load_from(struct session *s, const char *link, uint32_t pid);
 /* The same of a program that was recorded; @start NULL: no file is executed for it. NULL: it
  * cannot; @why says. */
-struct proc *load_recorded(struct session *s, const struct rt_start *start, const char *program,
-			   char *why, size_t n);
+struct proc *load_recorded(struct session *s, const struct rt_start *start, bool i386,
+			   const char *program, char *why, size_t n);
 /* @pid could not execute it. */
 void load_cancel(struct session *s, uint32_t pid);
 /* @p's program has been loaded, by its first thread, with block @bi. Fills @boot's ranges. False:

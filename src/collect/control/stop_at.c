@@ -30,6 +30,8 @@
 
 #define SYNC_MASK 0x4d8ull		/* SIGILL SIGTRAP SIGBUS SIGFPE SIGSEGV */
 #define TRAP_FLAG 0x100ull
+#define DIRECTION_FLAG 0x400ull
+#define NR32_MPROTECT 125u		/* i386's */
 
 struct standing {
 	struct session *s;
@@ -56,6 +58,11 @@ static void fail(struct session *s, const char *what)
 	k->over = true;
 }
 
+static bool is_narrow(const struct standing *st)
+{
+	return st->p->mm->user.space->i386;
+}
+
 /* ---- held ------------------------------------------------------------------------------------ */
 /* The program's registers, as the block of its thread has them; segments are those of @like. */
 static void regs_of(const struct rt_block *b, const struct user_regs_struct *like,
@@ -70,8 +77,13 @@ static void regs_of(const struct rt_block *b, const struct user_regs_struct *lik
 	r->r12 = g[12], r->r13 = g[13], r->r14 = g[14], r->r15 = g[15];
 	r->rip = b->ctx.pc;
 	r->eflags = (b->ctx.flags & ~TRAP_FLAG) | 0x202;
-	r->gs_base = b->app_gs;
 	r->orig_rax = ~0ull;
+	if (like->cs == CS_I386) {		/* where fs is the runtime's, and a selector */
+		r->fs = b->app_gs;
+		r->fs_base = 0;
+	} else {
+		r->gs_base = b->app_gs;
+	}
 }
 
 static void to_ctx(struct standing *st)
@@ -84,7 +96,7 @@ static void to_ctx(struct standing *st)
 	memcpy(b->ctx.gpr, g, sizeof g);
 	b->ctx.pc = r->rip;
 	b->ctx.flags = r->eflags & ~TRAP_FLAG;
-	b->app_gs = r->gs_base;
+	b->app_gs = is_narrow(st) ? r->fs : r->gs_base;
 }
 
 static pid_t tid_of(const struct standing *st)
@@ -107,7 +119,8 @@ static bool hold_standing(struct standing *st)
 	if (ptrace(PTRACE_GETREGS, tid_of(st), 0, &st->own) ||
 	    ptrace(PTRACE_GETSIGMASK_, tid_of(st), 8, &st->mask) ||
 	    ptrace(PTRACE_SETSIGMASK_, tid_of(st), 8, &quiet) ||
-	    !peek_read(tid_of(st), &places, RT_PLACES, sizeof places)) {
+	    !peek_read(tid_of(st), &places, is_narrow(st) ? RT32_PLACES : RT_PLACES,
+		       sizeof places)) {
 		fail(st->s, "a thread of the replay cannot be looked at");
 		return false;
 	}
@@ -121,7 +134,7 @@ static bool protect(const struct standing *st, uint64_t lo, uint64_t hi, uint32_
 {
 	long r = -1;
 
-	return remote_call(tid_of(st), st->pass, SYS_mprotect,
+	return remote_call(tid_of(st), st->pass, is_narrow(st) ? NR32_MPROTECT : SYS_mprotect,
 			   (const uint64_t[6]){ lo, hi - lo, prot }, &r) && !r;
 }
 
@@ -174,7 +187,12 @@ static void release(struct standing *st, enum rt_stop_then then)
 	}
 	part_processors(st);
 	remote_begin_again(tid_of(st), &r);
-	r.fs_base = st->regs.fs_base;
+	if (is_narrow(st)) {
+		r.gs = st->regs.gs;
+		r.gs_base = st->regs.gs_base;
+	} else {
+		r.fs_base = st->regs.fs_base;
+	}
 	ok &= !ptrace(PTRACE_SETREGS, tid_of(st), 0, &r) &&
 	      !ptrace(PTRACE_SETSIGMASK_, tid_of(st), 8, &st->mask);
 	ok &= !ptrace(PTRACE_DETACH, tid_of(st), 0, 0);
@@ -234,26 +252,70 @@ static enum did machine_go(struct standing *st, enum __ptrace_request how)
 	}
 }
 
-static bool set_debug_register(const struct standing *st, unsigned n, uint64_t v)
+/* The byte at @at becomes @to. *@was: what it was. False: nobody can write there. */
+static bool poke_byte(const struct standing *st, uint64_t at, uint8_t to, uint8_t *was)
 {
-	return !ptrace(PTRACE_POKEUSER, tid_of(st), offsetof(struct user, u_debugreg[n]), v);
+	const unsigned shift = 8 * (at & 7);
+	unsigned long word;
+
+	errno = 0;
+	word = (unsigned long)ptrace(PTRACE_PEEKTEXT, tid_of(st), (void *)(at & ~7ull), 0);
+	if (errno)
+		return false;
+	*was = (uint8_t)(word >> shift);
+	word = (word & ~(0xfful << shift)) | (unsigned long)to << shift;
+	return !ptrace(PTRACE_POKETEXT, tid_of(st), (void *)(at & ~7ull), (void *)word);
+}
+
+/* How many bytes an iteration of string instruction @x takes. */
+static uint64_t element_of(const struct x86_insn *x, const uint8_t *p)
+{
+	uint64_t n = 4;
+
+	if (!(p[x->op] & 1))
+		return 1;
+	for (unsigned i = 0; i < x->op; i++)
+		n = p[i] == 0x66 && n != 8 ? 2 : (p[i] & 0xf8) == 0x48 ? 8 : n;
+	return n;
+}
+
+/* Is the byte at @at among those that string instruction @x reads or writes? */
+static bool touches(const struct user_regs_struct *r, const struct x86_insn *x, const uint8_t *p,
+		    uint64_t at)
+{
+	const uint8_t op = p[x->op] & 0xfe;
+	const uint64_t size = element_of(x, p), n = r->rcx * size;
+	const uint64_t back = r->eflags & DIRECTION_FLAG ? n - size : 0;
+	/* by one pointer alone: stos, scas, ins; lods, outs */
+	const bool by_rdi = op == 0xaa || op == 0xae || op == 0x6c;
+	const bool by_rsi = op == 0xac || op == 0x6e;
+
+	return r->rcx >> 40 || (!by_rdi && at - (r->rsi - back) < n) ||
+	       (!by_rsi && at - (r->rdi - back) < n);
 }
 
 /* A machine step is one iteration of a rep-prefixed instruction, of which there may be millions.
- * Such a one goes on to the next instruction, where the processor has a breakpoint then, if it has
- * some (Intel SDM 3B, 18.2: DR7.L0). */
+ * Such a one goes on to a breakpoint at the next instruction; not one of the processor's, which
+ * some virtual machines accept and never trap at. */
 #define FEW_ITERATIONS	16
-#define BREAK_ENABLED	1u
+#define INT3		0xcc
 
-static enum did machine_rep(struct standing *st, uint64_t next)
+static enum did machine_rep(struct standing *st, const struct x86_insn *x, const uint8_t *p,
+			    uint64_t next)
 {
+	uint8_t was, unused;
 	enum did did;
 
-	if (st->regs.rcx <= FEW_ITERATIONS || !set_debug_register(st, 0, next) ||
-	    !set_debug_register(st, 7, BREAK_ENABLED))
+	if (st->regs.rcx <= FEW_ITERATIONS || touches(&st->regs, x, p, next) ||
+	    !poke_byte(st, next, INT3, &was))
 		return machine_go(st, PTRACE_SINGLESTEP);
 	did = machine_go(st, PTRACE_CONT);
-	if (did == DID_END || !set_debug_register(st, 7, 0))
+	if (did == DID_STEP && st->regs.rip == next + 1) {
+		st->regs.rip = next;
+		if (ptrace(PTRACE_SETREGS, tid_of(st), 0, &st->regs))
+			did = DID_END;
+	}
+	if (did == DID_END || !poke_byte(st, next, was, &unused))
 		return DID_END;
 	/* it may be complete, and the next one cannot be fetched */
 	return st->regs.rip == next ? DID_STEP : did;
@@ -311,7 +373,7 @@ static enum did execute(struct standing *st, const struct x86_insn *x, const uin
 		return DID_END;
 	st->in_program = true;
 	do {
-		did = x->prop & X86_REP ? machine_rep(st, pc + x->len) :
+		did = x->prop & X86_REP ? machine_rep(st, x, p, pc + x->len) :
 					  machine_go(st, PTRACE_SINGLESTEP);
 		if (did == DID_FETCH)
 			did = open_range(st, pc) || open_range(st, pc + x->len - 1) ? DID_STEP :
@@ -325,20 +387,16 @@ static enum did execute(struct standing *st, const struct x86_insn *x, const uin
 }
 
 /* SAFEPOINTS in translate/translate.h: has @x, which was at @pc and has led to @to, passed one? */
-static bool passed_safepoint(const struct x86_insn *x, const uint8_t *p, uint64_t pc, uint64_t to)
+static bool passed_safepoint(const struct x86_insn *x, const uint8_t *p, uint64_t pc, uint64_t to,
+			     bool i386)
 {
-	switch (x->kind) {
-	case X86_RET:
-		return true;
-	case X86_JMP_IND:
-		return !(x->prop & X86_RIP);
-	case X86_JMP:
-	case X86_JCC:
-	case X86_JCX:
-		return to == x86_target(x, p, pc) && to <= pc;
-	default:
-		return false;
-	}
+	const enum x86_passes passes = x86_passes(x, i386);
+	uint64_t target;
+
+	if (passes != X86_PASSES_BACK)
+		return passes == X86_PASSES_ALWAYS;
+	target = x86_target(x, p, pc);
+	return to == (i386 ? (uint32_t)target : target) && to <= pc;
 }
 
 static bool is_trap(const struct x86_insn *x, const uint8_t *p)
@@ -355,7 +413,7 @@ static bool step(struct standing *st)
 	const uint64_t pc = st->regs.rip;
 	uint8_t p[16] = { 0 };
 	struct x86_insn x = { .len = 1 };
-	bool known;
+	bool known, calls, traps;
 
 	if (!b->until) {
 		let_runtime(st, BY_LOG, RT_STOP_LOG);
@@ -363,11 +421,12 @@ static bool step(struct standing *st)
 	}
 	if (!stopped_read(st, p, pc, X86_MAX_LEN))
 		stopped_read(st, p, pc, 4096 - (pc & 4095));
-	known = x86_decode(s->stops->dec, p, X86_MAX_LEN, &x);
-	if (known && (x.kind == X86_SYSCALL || x.kind == X86_INT80 || x86_is_odd(&x, p) ||
-		      is_trap(&x, p))) {
-		let_runtime(st, x.kind == X86_STOP || is_trap(&x, p) ? BY_FAULT : BY_CALL,
-			    RT_STOP_GO);
+	known = x86_decode(s->stops->dec[is_narrow(st)], p, X86_MAX_LEN, &x);
+	calls = known && (x.kind == X86_SYSCALL || x.kind == X86_INT80);
+	if (known && (calls || x86_is_odd(&x, p) || is_trap(&x, p))) {
+		/* int $0x80 is how 32-bit programs call */
+		traps = x.kind == X86_STOP || (is_trap(&x, p) && !(is_narrow(st) && calls));
+		let_runtime(st, traps ? BY_FAULT : BY_CALL, RT_STOP_GO);
 		return false;
 	}
 	switch (execute(st, &x, p)) {
@@ -381,7 +440,7 @@ static bool step(struct standing *st)
 		return false;
 	}
 	walker_step(st->w);
-	if (known && passed_safepoint(&x, p, pc, st->regs.rip)) {
+	if (known && passed_safepoint(&x, p, pc, st->regs.rip, is_narrow(st))) {
 		b->until--;
 		st->w->at.clock++;
 		st->w->at.insns = 0;
@@ -403,6 +462,11 @@ uint32_t stopped_program(const struct standing *st)
 uint64_t stopped_event(const struct standing *st)
 {
 	return session_block(st->s, st->p->log.block)->nlogged;
+}
+
+bool stopped_is_i386(const struct standing *st)
+{
+	return is_narrow(st);
 }
 
 void stopped_regs(struct standing *st, struct user_regs_struct *to)
@@ -545,6 +609,7 @@ static void run(struct session *s, uint32_t block)
 	struct standing st = { .s = s, .block = block };
 	struct rt_block *b = session_block(s, block);
 	bool at_safepoint;
+	char what[80];
 
 	st.p = s->proc[s->block_proc[block] - 1];
 	st.t = thread_of(st.p, block);
@@ -558,8 +623,11 @@ static void run(struct session *s, uint32_t block)
 	}
 	b->stop_next = 0;
 	at_safepoint = st.w->by == BY_NOBODY;
-	if (!account(&st, b))
-		fail(s, "an instruction did not fault again");
+	if (!account(&st, b)) {
+		snprintf(what, sizeof what, "the instruction at 0x%llx did not fault again",
+			 (unsigned long long)st.w->pc);
+		fail(s, what);
+	}
 	if (!s->stops->over && hold_standing(&st)) {
 		if (s->kept && at_safepoint)
 			pass_checkpoint(&st);

@@ -47,6 +47,7 @@ uint32_t stopped_program(const struct standing *st);
 /* So many events of that program's log are behind it. With the position that orders all stops in a
  * program: from one event to the next a single thread executes. */
 uint64_t stopped_event(const struct standing *st);
+bool stopped_is_i386(const struct standing *st);
 void stopped_regs(struct standing *st, struct user_regs_struct *to);
 /* Its vector and floating-point state, as XSAVE lays it out: how many bytes, at most @n; 0: it
  * cannot be read. */

@@ -41,7 +41,7 @@ struct stopper {
 	struct pm_map number;		/* thread -> where in `v` */
 	struct walker *v;
 	size_t n, cap;
-	struct x86_decoder *dec;
+	struct x86_decoder *dec[2];	/* [1]: of 32-bit code */
 	uint64_t quantum;		/* a replay that is kept: so many safepoints farther a
 					 * thread stops, for a checkpoint; 0: at once */
 	bool over, killed;

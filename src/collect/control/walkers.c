@@ -29,7 +29,8 @@ void stops_open(struct session *s)
 					      .next = next_seam };
 		k->want = &k->seams;
 	}
-	k->dec = x86_decoder_new(X86_MODE_64);
+	k->dec[0] = x86_decoder_new(X86_MODE_64);
+	k->dec[1] = x86_decoder_new(X86_MODE_32);
 }
 
 void stops_again(struct session *s)
@@ -48,7 +49,8 @@ void stops_close(struct session *s)
 
 	if (!k)
 		return;
-	x86_decoder_free(k->dec);
+	x86_decoder_free(k->dec[0]);
+	x86_decoder_free(k->dec[1]);
 	pm_map_release(&k->number);
 	free(k->v);
 	free(k);

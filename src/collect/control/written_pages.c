@@ -45,13 +45,13 @@ bool written_kernel_tells(void)
 	return ok;
 }
 
-void written_open(struct written_pages *w, pid_t pid, int uffd)
+void written_open(struct written_pages *w, pid_t pid, bool i386, int uffd)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = ASYNC_PROTECTION };
 	char path[64];
 
 	snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
-	*w = (struct written_pages){ .pid = pid, .uffd = uffd };
+	*w = (struct written_pages){ .pid = pid, .i386 = i386, .uffd = uffd };
 	w->pagemap = open(path, O_RDONLY | O_CLOEXEC);
 	if (uffd >= 0 && (w->pagemap < 0 || ioctl(uffd, UFFDIO_API, &api))) {
 		close(uffd);
@@ -59,11 +59,12 @@ void written_open(struct written_pages *w, pid_t pid, int uffd)
 	}
 }
 
-static bool is_watched(const struct mapping *m)
+static bool is_watched(const struct written_pages *w, const struct mapping *m)
 {
 	return (m->prot & (PROT_READ | PROT_WRITE)) == (PROT_READ | PROT_WRITE) && !m->shared &&
 	       m->lo >> 47 == 0 &&
-	       !(m->lo >= RT_IMAGE && m->lo < RT_LOAD + RT_IMAGE_SIZE);
+	       !(m->lo >= RT_IMAGE && m->lo < RT_LOAD + RT_IMAGE_SIZE) &&
+	       !(w->i386 && m->lo >= RT32_BLOCKS && m->hi <= RT32_CODE_VAULT + RT32_CODE_SIZE);
 }
 
 /* From now on the kernel notes what is written in @m. */
@@ -259,7 +260,7 @@ static void map_again(struct written_pages *w)
 	for (size_t i = 0; i < w->maps.n; i++) {
 		const struct mapping *m = &w->maps.v[i];
 
-		if (!is_watched(m))
+		if (!is_watched(w, m))
 			continue;
 		if (w->uffd >= 0 && !watch(w, m)) {	/* then all is compared */
 			close(w->uffd);
@@ -275,7 +276,7 @@ void written_compare(struct written_pages *w, written_fn *fn, void *ctx)
 	map_again(w);			/* a stack grows without a call */
 	for (size_t i = 0; i < w->maps.n; i++) {
 		l.m = &w->maps.v[i];
-		if (!is_watched(l.m))
+		if (!is_watched(w, l.m))
 			continue;
 		if (w->uffd >= 0)
 			compare_reported(&l, l.m);

@@ -22,6 +22,7 @@
 
 struct written_pages {
 	pid_t pid;
+	bool i386;			/* a 32-bit process */
 	int pagemap, uffd;		/* -1: none */
 	struct maps maps;
 	struct pm_map copy;		/* page number -> its copy, as a pointer */
@@ -29,7 +30,7 @@ struct written_pages {
 };
 
 /* @uffd: a new userfaultfd of process @pid, which becomes ours; -1: all pages are compared. */
-void written_open(struct written_pages *w, pid_t pid, int uffd);
+void written_open(struct written_pages *w, pid_t pid, bool i386, int uffd);
 /* Can the kernel say which pages have been written? Then a userfaultfd of the process is wanted. */
 bool written_kernel_tells(void);
 /* Call @fn for each run of bytes that are not what they were the last time. NULL: for none. */

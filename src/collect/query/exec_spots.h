@@ -20,6 +20,7 @@ struct executed {
 };
 
 struct exec_spots {			/* all zero: none */
+	bool i386;			/* of a recording of 32-bit programs */
 	struct executed *call;		/* that has not returned */
 	size_t ncall, cap_call;
 	struct executed *program;	/* in each process in order, its first one included */

@@ -67,7 +67,7 @@ static void read_registers(struct gdb_server *s, struct standing *st)
 {
 	size_t n = 0;
 
-	for (unsigned i = 0; i < gdb_target_registers(); i++)
+	for (unsigned i = 0; i < gdb_target_registers(st); i++)
 		n += gdb_target_get(st, s->general, i, s->out + n);
 	gdb_reply(s->link, s->out);
 }
@@ -76,7 +76,7 @@ static void read_register(struct gdb_server *s, struct standing *st, const char 
 {
 	unsigned i;
 
-	if (sscanf(p, "p%x", &i) != 1 || i >= gdb_target_registers()) {
+	if (sscanf(p, "p%x", &i) != 1 || i >= gdb_target_registers(st)) {
 		gdb_reply(s->link, "E01");
 		return;
 	}
@@ -104,19 +104,28 @@ static void read_memory(struct gdb_server *s, struct standing *st, const char *p
 
 #define AUXV 256u			/* words */
 
+/* A word of the program's memory. */
+static bool read_word(struct standing *st, uint64_t at, uint64_t *to)
+{
+	*to = 0;
+	return stopped_read(st, to, at, stopped_is_i386(st) ? 4 : 8);
+}
+
 /* The vector behind the environment, on the stack with which the program began: how many words. */
 static size_t get_auxv(const struct gdb_server *s, struct standing *st, uint64_t v[AUXV])
 {
+	const unsigned size = stopped_is_i386(st) ? 4 : 8;
 	uint64_t at = program_of(s)->sp, word;
 	size_t n = 0;
 
-	at += 8;				/* argc */
-	for (unsigned zeros = 0; zeros < 2; at += 8) {
-		if (!stopped_read(st, &word, at, 8))
+	at += size;				/* argc */
+	for (unsigned zeros = 0; zeros < 2; at += size) {
+		if (!read_word(st, at, &word))
 			break;
 		zeros += !word;
 	}
-	while (n + 2 <= AUXV && stopped_read(st, v + n, at + 8 * n, 16)) {
+	while (n + 2 <= AUXV && read_word(st, at + size * n, v + n) &&
+	       read_word(st, at + size * (n + 1), v + n + 1)) {
 		n += 2;
 		if (v[n - 2] == AT_NULL)
 			break;
@@ -127,8 +136,15 @@ static size_t get_auxv(const struct gdb_server *s, struct standing *st, uint64_t
 static void read_auxv(struct gdb_server *s, struct standing *st, const char *p)
 {
 	uint64_t v[AUXV];
+	uint32_t narrow[AUXV];
+	const size_t n = get_auxv(s, st, v);
 
-	gdb_reply_part(s->link, p, v, 8 * get_auxv(s, st, v));
+	for (size_t i = 0; i < n; i++)
+		narrow[i] = (uint32_t)v[i];
+	if (stopped_is_i386(st))
+		gdb_reply_part(s->link, p, narrow, 4 * n);
+	else
+		gdb_reply_part(s->link, p, v, 8 * n);
 }
 
 static void read_libraries(struct gdb_server *s, struct standing *st, const char *p)
@@ -239,7 +255,8 @@ static void answer_query(struct gdb_server *s, struct standing *st, const char *
 		if (strncmp(p, objects[i].what, strlen(objects[i].what)))
 			continue;
 		if (objects[i].kind == 'f')
-			gdb_reply_part(s->link, part, xml, gdb_target_describe(xml, sizeof xml));
+			gdb_reply_part(s->link, part, xml,
+				       gdb_target_describe(st, xml, sizeof xml));
 		else if (objects[i].kind == 'a')
 			read_auxv(s, st, part);
 		else if (objects[i].kind == 'l')

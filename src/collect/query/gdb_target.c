@@ -46,6 +46,33 @@ static const struct target_register registers[] = {
 	G("ymm13h", "uint128", 16), G("ymm14h", "uint128", 16), G("ymm15h", "uint128", 16),
 };
 
+static const struct target_register registers32[] = {
+	{ "eax", "int32", 4, "core" },
+	G("ecx", "int32", 4), G("edx", "int32", 4), G("ebx", "int32", 4), G("esp", "data_ptr", 4),
+	G("ebp", "data_ptr", 4), G("esi", "int32", 4), G("edi", "int32", 4),
+	G("eip", "code_ptr", 4), G("eflags", "i386_eflags", 4), G("cs", "int32", 4),
+	G("ss", "int32", 4), G("ds", "int32", 4), G("es", "int32", 4), G("fs", "int32", 4),
+	G("gs", "int32", 4), G("st0", "i387_ext", 10), G("st1", "i387_ext", 10),
+	G("st2", "i387_ext", 10), G("st3", "i387_ext", 10), G("st4", "i387_ext", 10),
+	G("st5", "i387_ext", 10), G("st6", "i387_ext", 10), G("st7", "i387_ext", 10),
+	G("fctrl", "int", 4), G("fstat", "int", 4), G("ftag", "int", 4), G("fiseg", "int", 4),
+	G("fioff", "int", 4), G("foseg", "int", 4), G("fooff", "int", 4), G("fop", "int", 4),
+	{ "xmm0", "vec128", 16, "sse" },
+	G("xmm1", "vec128", 16), G("xmm2", "vec128", 16), G("xmm3", "vec128", 16),
+	G("xmm4", "vec128", 16), G("xmm5", "vec128", 16), G("xmm6", "vec128", 16),
+	G("xmm7", "vec128", 16), G("mxcsr", "int", 4),
+	{ "orig_eax", "int32", 4, "linux" },
+	{ "ymm0h", "uint128", 16, "avx" },
+	G("ymm1h", "uint128", 16), G("ymm2h", "uint128", 16), G("ymm3h", "uint128", 16),
+	G("ymm4h", "uint128", 16), G("ymm5h", "uint128", 16), G("ymm6h", "uint128", 16),
+	G("ymm7h", "uint128", 16),
+};
+
+static const struct target_register *registers_of(const struct standing *st)
+{
+	return stopped_is_i386(st) ? registers32 : registers;
+}
+
 static const char types[] =
 	"<vector id=\"v4f\" type=\"ieee_single\" count=\"4\"/>"
 	"<vector id=\"v2d\" type=\"ieee_double\" count=\"2\"/>"
@@ -66,14 +93,15 @@ static const char flags[] =
 	"<field name=\"DF\" start=\"10\" end=\"10\"/><field name=\"OF\" start=\"11\" end=\"11\"/>"
 	"</flags>";
 
-size_t gdb_target_describe(char *to, size_t size)
+size_t gdb_target_describe(const struct standing *st, char *to, size_t size)
 {
 	size_t n = (size_t)snprintf(to, size, "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM "
-				    "\"gdb-target.dtd\"><target><architecture>i386:x86-64"
-				    "</architecture><osabi>GNU/Linux</osabi>");
+				    "\"gdb-target.dtd\"><target><architecture>i386%s"
+				    "</architecture><osabi>GNU/Linux</osabi>",
+				    stopped_is_i386(st) ? "" : ":x86-64");
 
-	for (unsigned i = 0; i < NR(registers); i++) {
-		const struct target_register *r = &registers[i];
+	for (unsigned i = 0; i < gdb_target_registers(st); i++) {
+		const struct target_register *r = &registers_of(st)[i];
 
 		if (r->feature)
 			n += (size_t)snprintf(to + n, size - n,
@@ -87,9 +115,9 @@ size_t gdb_target_describe(char *to, size_t size)
 	return n + (size_t)snprintf(to + n, size - n, "</feature></target>");
 }
 
-unsigned gdb_target_registers(void)
+unsigned gdb_target_registers(const struct standing *st)
 {
-	return NR(registers);
+	return stopped_is_i386(st) ? NR(registers32) : NR(registers);
 }
 
 /* The upper half of a ymm register, or what has that name. */
@@ -110,7 +138,7 @@ static bool get(struct standing *st, const char *name, uint8_t value[64])
 
 size_t gdb_target_get(struct standing *st, uint32_t tid, unsigned i, char *to)
 {
-	const struct target_register *r = &registers[i];
+	const struct target_register *r = &registers_of(st)[i];
 	struct query_register general = { 0 };
 	struct user_regs_struct regs;
 	uint8_t value[64] = { 0 };

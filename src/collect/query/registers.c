@@ -44,11 +44,15 @@ static const struct place_of general[] = {
 	{ "r8d", REG(r8), 4 },	{ "r9d", REG(r9), 4 },	{ "r10d", REG(r10), 4 },
 	{ "r11d", REG(r11), 4 }, { "r12d", REG(r12), 4 }, { "r13d", REG(r13), 4 },
 	{ "r14d", REG(r14), 4 }, { "r15d", REG(r15), 4 },
-	{ "cs", REG(cs), 4 },	{ "ss", REG(ss), 4 },	{ "ds", REG(ds), 4 },
+	{ "eip", REG(rip), 4 }, { "cs", REG(cs), 4 },
+	{ "ss", REG(ss), 4 },	{ "ds", REG(ds), 4 },
 	{ "es", REG(es), 4 },	{ "fs", REG(fs), 4 },	{ "gs", REG(gs), 4 },
-	{ "orig_rax", REG(orig_rax), 8 },
+	{ "orig_rax", REG(orig_rax), 8 }, { "orig_eax", REG(orig_rax), 4 },
 };
 #define ALL 18
+/* ... in 32-bit code. */
+static const char *const all32[] = { "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp", "eip",
+				     "eflags" };
 
 /* Those of the first 512 bytes of an XSAVE area. */
 static const struct place_of legacy[] = {
@@ -162,6 +166,11 @@ size_t query_registers(struct standing *st, const char *name, struct query_regis
 	struct user_regs_struct r;
 
 	stopped_regs(st, &r);
+	if (!strcmp(name, "all") && stopped_is_i386(st)) {
+		for (size_t i = 0; i < NR(all32); i++)
+			query_general(&r, all32[i], &to[i]);
+		return NR(all32);
+	}
 	if (!strcmp(name, "all")) {
 		for (size_t i = 0; i < ALL; i++)
 			from_general(&r, &general[i], &to[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* registers.h - registers of x86-64 by name, of a thread that stands (control/stop_at.h)
  *
- * General registers with their parts (rax, eax, ax, al, ah), rip, eflags, fs_base, gs_base; xmm0,
- * ymm0, zmm0...; st0...; k0...; mxcsr, fctrl, fstat; "all" are rip, eflags and the general ones. */
+ * General registers with their parts (rax, eax, ax, al, ah), rip, eip, eflags, fs_base, gs_base;
+ * xmm0, ymm0, zmm0...; st0...; k0...; mxcsr, fctrl, fstat; "all" are rip, eflags and the general
+ * ones, in 32-bit code those of 32 bits. */
 #ifndef PM_QUERY_REGISTERS_H
 #define PM_QUERY_REGISTERS_H
 

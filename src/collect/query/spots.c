@@ -285,8 +285,10 @@ static void system_call(struct spot_finder *f, const struct pm_batch *b,
 	s->call = 1 + (uint32_t)ev->value;
 }
 
-static bool makes_thread(uint64_t call)
+static bool makes_thread(bool i386, uint64_t call)
 {
+	if (i386)			/* clone, clone3, fork, vfork */
+		return call == 120 || call == SYS_clone3 || call == 2 || call == 190;
 	return call == SYS_clone || call == SYS_clone3 || call == SYS_fork || call == SYS_vfork;
 }
 
@@ -455,7 +457,7 @@ static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct o
 		call(f, b, &t->at, ev->addr, ev->id);
 	if (ev->kind == PM_EV_SYSCALL)
 		system_call(f, b, t, ev);
-	f->several |= ev->kind == PM_EV_SYSCALL && makes_thread(ev->value);
+	f->several |= ev->kind == PM_EV_SYSCALL && makes_thread(f->to->execs.i386, ev->value);
 	exec_spots_pass(&f->to->execs, b, t, ev);
 	pm_position_pass(f->positions, t, b, ev);
 }
@@ -720,6 +722,7 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 	run.kind = calls ? XL_BRANCH : XL_EXEC;
 	if (query_open(recording, &run, err) != PM_OK)
 		return PM_ERR;
+	f->to->execs.i386 = rec_is_i386(run.replay, 0);
 	st = query_consume(&run, calls ? &calls_ops.ops : &accesses_ops.ops, f, err);
 	query_close(&run);
 	return st;

@@ -177,6 +177,20 @@ static void read_at_position(struct visitor *v, struct standing *st)
 		tell(v, &v->answer);
 }
 
+/* In 32-bit code they are on the stack, behind the return address. */
+static void read_arguments(struct standing *st, struct query_register *to, size_t n)
+{
+	static const char *const names[] = { "stack1", "stack2", "stack3", "stack4", "stack5",
+					     "stack6" };
+	struct user_regs_struct r;
+
+	stopped_regs(st, &r);
+	for (size_t i = 0; i < n && i < NR(names); i++) {
+		to[i] = (struct query_register){ .name = names[i], .n = 4 };
+		stopped_read(st, to[i].value, r.rsp + 4 + 4 * i, 4);
+	}
+}
+
 static void tell_call(struct visitor *v, struct standing *st, const struct spot *x)
 {
 	static const char *const names[] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
@@ -184,8 +198,10 @@ static void tell_call(struct visitor *v, struct standing *st, const struct spot 
 
 	begin_answer(v, st, x);
 	spots_name(v->s, x, &v->answer);
-	for (size_t i = 0; i < NR(names); i++)
+	for (size_t i = 0; i < NR(names) && !stopped_is_i386(st); i++)
 		query_registers(st, names[i], &reg[i]);
+	if (stopped_is_i386(st))
+		read_arguments(st, reg, NR(names));
 	v->answer.reg = reg;
 	v->answer.nreg = NR(names);
 	tell(v, &v->answer);
@@ -246,7 +262,7 @@ static void tell_store(struct visitor *v, struct standing *st, const struct spot
 	v->answer.at = x->at;
 	v->answer.pc = x->pc;
 	spots_name(v->s, x, &v->answer);
-	v->answer.call = x->call ? rec_call_name(x->call - 1) : NULL;
+	v->answer.call = x->call ? rec_call_name(stopped_is_i386(st), x->call - 1) : NULL;
 	v->answer.lo = x->lo;
 	v->answer.n = (size_t)(x->hi - x->lo);
 	v->answer.now = v->now + (x->lo - v->q->lo);

@@ -16,6 +16,7 @@
 #define MAX_FILES	0x10000u
 #define MAX_START	(1ull << 30)	/* bytes of what a program began with */
 #define USER_END	0x7ffffffff000ull
+#define USER_END32	0xffffe000ull
 
 struct rec_chunk {
 	uint64_t at;			/* of its head */
@@ -169,25 +170,27 @@ static const char *get_text(struct rec_reader *r, struct pm_cur *c, const char *
 }
 
 /* Is [at, at + n) memory that a program can have? None of it is the runtime's. */
-static bool is_programs(uint64_t at, uint64_t n)
+static bool is_programs(bool i386, uint64_t at, uint64_t n)
 {
-	static const uint64_t ours[][2] = {
-		{ RT_SHADOW, RT_SHADOW + RT_SHADOW_SIZE },
-		{ RT_IMAGE, RT_DATA_VAULT + RT_DATA_SIZE },
+	static const uint64_t ours[2][2][2] = {
+		{ { RT_SHADOW, RT_SHADOW + RT_SHADOW_SIZE },
+		  { RT_IMAGE, RT_DATA_VAULT + RT_DATA_SIZE } },
+		{ { RT32_BLOCKS, RT32_CODE_VAULT + RT32_CODE_SIZE } },
 	};
+	const uint64_t end = i386 ? USER_END32 : USER_END;
 
-	if (at >= USER_END || n > USER_END - at)
+	if (at >= end || n > end - at)
 		return false;
-	for (size_t i = 0; i < NR(ours); i++)
-		if (n && at < ours[i][1] && ours[i][0] < at + n)
+	for (size_t i = 0; i < 2; i++)
+		if (n && at < ours[i386][i][1] && ours[i386][i][0] < at + n)
 			return false;
 	return true;
 }
 
-static bool map_is_sound(const struct rec_map *m)
+static bool map_is_sound(bool i386, const struct rec_map *m)
 {
 	return !(m->lo & 4095) && !(m->hi & 4095) && !(m->off & 4095) && m->lo < m->hi &&
-	       is_programs(m->lo, m->hi - m->lo) && m->prot < 8 &&
+	       is_programs(i386, m->lo, m->hi - m->lo) && m->prot < 8 &&
 	       !(m->flags & ~(RT_START_STACK | RT_START_SHARED)) && m->file <= MAX_FILES;
 }
 
@@ -213,7 +216,7 @@ static void get_maps(struct rec_reader *r, struct pm_cur *c, struct rec_start *s
 		m->prot = pm_cur_u32(c, "a mapping");
 		m->flags = pm_cur_u32(c, "a mapping");
 		m->file = pm_cur_u32(c, "a mapping");
-		if (!pm_failed(c->err) && (!map_is_sound(m) || m->lo < end))
+		if (!pm_failed(c->err) && (!map_is_sound(s->i386, m) || m->lo < end))
 			pm_fail(c->err, pm_cur_at(c), "a mapping that no program has");
 		end = m->hi;
 	}
@@ -248,11 +251,16 @@ static struct rec_start *get_start(struct rec_reader *r, struct pm_cur *c)
 {
 	struct rec_start *s = pm_arena_alloc(&r->mem, sizeof *s);
 	const char **argv;
-	uint32_t argc;
+	uint32_t argc, width;
 
 	s->pid = pm_cur_u32(c, "the process");
 	s->parent = pm_cur_u32(c, "the process");
 	s->from = pm_cur_u32(c, "the process");
+	width = pm_cur_u32(c, "the process");
+	if (width > 3 || width == 2)
+		pm_fail(c->err, pm_cur_at(c), "machine %u is not known", width);
+	s->i386 = width & 1;
+	s->exec_all = width >> 1;
 	s->sp = pm_cur_u64(c, "registers");
 	s->pc = pm_cur_u64(c, "registers");
 	s->rax = pm_cur_u64(c, "registers");
@@ -550,40 +558,49 @@ int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *er
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */
+bool rec_is_i386(const struct rec_reader *r, uint32_t stream)
+{
+	const struct rec_start *s = rec_start_of(r, stream);
+
+	return s && s->i386;
+}
+
 bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child)
 {
 	const struct rec_start *s = NULL;
 
 	if (child && child <= r->nstream)
 		s = r->stream[child - 1].start;
-	return s && s->from == stream + 1 && !s->nmap;
+	return s && s->from == stream + 1 && !s->nmap && s->i386 == rec_is_i386(r, stream);
 }
 
 /* Does the call @e name what it may: a file, a process, a segment of shared memory? */
 static bool name_is_sound(const struct rec_reader *r, uint32_t stream, const struct rt_event *e)
 {
 	const uint64_t n = RT_SEGMENT_BYTES(e->a[4]);
+	const bool i386 = rec_is_i386(r, stream);
 
-	switch (e->nr) {
-	case REC_MMAP:
+	if (rec_maps_files(i386, e->nr)) {
 		if (RT_IS_SEGMENT(e->a[4]))	/* how much of it is mapped, the program says */
-			return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES;
+			return !i386 && RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES;
 		return e->a[4] <= r->nfile && r->file[e->a[4] - 1].there;
-	case REC_SHMAT:
-		return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES && n && !(e->a[0] & 4095) &&
-		       is_programs(e->a[0], n);
 	}
+	if (!i386 && e->nr == REC_SHMAT)
+		return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES && n && !(e->a[0] & 4095) &&
+		       is_programs(false, e->a[0], n);
 	return rec_is_fork(r, stream, e->a[4]);
 }
 
 static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const struct rt_event *e)
 {
+	const bool i386 = rec_is_i386(r, stream);
+
 	switch (e->type) {
 	case RT_E_CALL:
 		return !e->a[4] || name_is_sound(r, stream, e);
 	case RT_E_DATA:
 		return e->a[1] <= RT_DATA_MAX && e->size >= sizeof *e + e->a[1] &&
-		       is_programs(e->a[0], e->a[1]);
+		       is_programs(i386, e->a[0], e->a[1]);
 	case RT_E_INSN:
 		return true;
 	case RT_E_SIGNAL:
@@ -599,10 +616,10 @@ static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const st
 		       e->a[2] <= UINT32_MAX;
 	case RT_E_MEMORY:
 		return e->a[2] <= RT_DATA_MAX && e->size >= sizeof *e + e->a[2] && !e->a[1] &&
-		       is_programs(e->a[0], e->a[2]);
+		       is_programs(i386, e->a[0], e->a[2]);
 	case RT_E_GONE:
 		return e->size == sizeof *e && !e->a[1] && !(e->a[0] % 4096) &&
-		       is_programs(e->a[0], 4096);
+		       is_programs(i386, e->a[0], 4096);
 	case RT_E_CHECK:
 		return e->size == sizeof *e && e->a[1] && e->a[1] < 1ull << 62;
 	}
@@ -632,7 +649,8 @@ size_t rec_next(struct rec_reader *r, uint32_t stream, void *to)
 
 	while (s && s->next < s->nlog && !s->end.damaged) {
 		const struct rec_chunk *c = &r->chunk[s->log[s->next++]];
-		const bool good = unpack(r, c);
+		const bool good = unpack(r, c) &&
+				  (r->raw.n <= RT32_LOG_SIZE || !rec_is_i386(r, stream));
 		const size_t n = good ? sound_events(r, stream, r->raw.p, r->raw.n) : 0;
 
 		s->end.damaged |= !good || (n < r->raw.n && !c->cut);
@@ -670,6 +688,7 @@ struct rec_ended rec_why(const struct rec_reader *r, uint32_t stream)
 	if (stream < r->nstream)
 		e = r->stream[stream].end;
 	e.cut = r->cut && e.why == REC_RUNNING;
+	e.i386 = rec_is_i386(r, stream);
 	return e;
 }
 

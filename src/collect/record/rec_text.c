@@ -8,11 +8,22 @@
 static const char *const names[] = {
 #include "collect/runtime/calls.inc"
 };
+static const char *const names32[] = {
+#include "collect/runtime/calls32.inc"
+};
 #undef CALL
 
-const char *rec_call_name(uint64_t nr)
+const char *rec_call_name(bool i386, uint64_t nr)
 {
-	return nr < NR(names) && names[nr] ? names[nr] : "one that is not in the table";
+	const char *const *const table = i386 ? names32 : names;
+	const size_t n = i386 ? NR(names32) : NR(names);
+
+	return nr < n && table[nr] ? table[nr] : "one that is not in the table";
+}
+
+bool rec_maps_files(bool i386, uint64_t nr)
+{
+	return i386 ? nr == 90 || nr == 192 : nr == 9;		/* mmap, mmap2; mmap */
 }
 
 static void segment_text(uint32_t more, char *to, size_t n)
@@ -27,6 +38,10 @@ static void segment_text(uint32_t more, char *to, size_t n)
 	case RT_SEGMENT_LARGE_FILE:
 		snprintf(to, n, "maps POSIX shared memory of more than 1 GiB");
 		break;
+	case RT_SEGMENT_NARROW:
+		snprintf(to, n, "shares memory with other processes, which is recorded only of "
+			 "64-bit programs");
+		break;
 	default:
 		snprintf(to, n, "maps POSIX shared memory that has grown since it was mapped "
 			 "first");
@@ -34,12 +49,12 @@ static void segment_text(uint32_t more, char *to, size_t n)
 	}
 }
 
-static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
+static void stopped_text(bool i386, uint32_t why, uint32_t more, char *to, size_t n)
 {
 	switch (why) {
 	case RT_END_CALL:
 		snprintf(to, n, "makes a system call that cannot be recorded yet (%s)",
-			 rec_call_name(more));
+			 rec_call_name(i386, more));
 		break;
 	case RT_END_IOCTL:
 		snprintf(to, n, "makes an ioctl() that is not known (0x%x)", more);
@@ -62,6 +77,9 @@ static void stopped_text(uint32_t why, uint32_t more, char *to, size_t n)
 	case RT_END_INT80:
 		snprintf(to, n, "makes a 32-bit system call from 64-bit code (int $0x80)");
 		break;
+	case RT_END_WIDTH:
+		snprintf(to, n, "executes a program of %u bits", i386 ? 64 : 32);
+		break;
 	case RT_END_SEGMENT:
 		segment_text(more, to, n);
 		break;
@@ -75,7 +93,7 @@ void rec_end_text(const struct rec_ended *e, char *to, size_t n)
 {
 	switch (e->why) {
 	case REC_STOPPED:
-		stopped_text((uint32_t)(e->more >> 32), (uint32_t)e->more, to, n);
+		stopped_text(e->i386, (uint32_t)(e->more >> 32), (uint32_t)e->more, to, n);
 		break;
 	case REC_EXECED:
 		snprintf(to, n, "executes another program");

@@ -134,6 +134,7 @@ static void put_start(struct pm_buf *b, const struct rec_start *s)
 	put32(b, s->pid);
 	put32(b, s->parent);
 	put32(b, s->from);
+	put32(b, (uint32_t)s->i386 | (uint32_t)s->exec_all << 1);
 	put64(b, s->sp);
 	put64(b, s->pc);
 	put64(b, s->rax);

@@ -40,7 +40,7 @@
 #include "base/mem.h"
 #include "collect/runtime/abi.h"
 
-#define REC_VERSION 7u
+#define REC_VERSION 8u
 #define REC_MAGIC "PUGREC\r\n"
 
 enum rec_kind { REC_START = 1, REC_FILE, REC_DATA, REC_LOG, REC_END };
@@ -70,6 +70,8 @@ struct rec_start {
 	uint32_t from;			/* 1 + the stream that goes on here: of the program that
 					 * has executed this one, or, if nothing is mapped, of the
 					 * process that this is a copy of; 0: the first one */
+	bool i386;			/* a 32-bit program; a copy is what the process is */
+	bool exec_all;			/* i386: what it can read it may execute */
 	uint64_t sp, pc, rax, rdx;	/* registers; all others are 0 */
 	uint64_t mask;			/* blocked signals */
 	uint64_t ignored;		/* signals */
@@ -114,8 +116,8 @@ const struct rec_file *rec_file_of(const struct rec_reader *r, uint32_t number);
 /* Descriptor of file @number, to read: of the real one if that is as it was, for its symbols, or of
  * a memory file with what is kept of it. The caller closes it. -1 after pm_fail. */
 int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *err);
-/* The next events of @stream, whole ones, at most RT_LOG_SIZE bytes, into @to. 0: no more, for
- * which rec_why() gives the reason. */
+/* The next events of @stream, whole ones, at most RT_LOG_SIZE bytes (i386: RT32_), into @to. 0: no
+ * more, for which rec_why() gives the reason. */
 size_t rec_next(struct rec_reader *r, uint32_t stream, void *to);
 /* Does it return more, the next time? */
 bool rec_has_more(const struct rec_reader *r, uint32_t stream);
@@ -128,10 +130,10 @@ bool rec_is_fork(const struct rec_reader *r, uint32_t stream, uint64_t child);
 /* The stream of the program that @stream's has executed; 0: there is none. */
 uint32_t rec_executed(const struct rec_reader *r, uint32_t stream);
 uint32_t rec_nstream(const struct rec_reader *r);
-#define REC_MMAP 9u			/* its calls name files or segments, those of fork() */
-#define REC_SHMAT 30u			/* ... streams, and these segments */
+bool rec_is_i386(const struct rec_reader *r, uint32_t stream);
 struct rec_ended {
 	enum rec_end why;
+	bool i386;			/* the program is one of 32 bits */
 	uint64_t more;
 	int status, signal;
 	bool cut;			/* the file ends before */
@@ -144,7 +146,10 @@ void rec_close(struct rec_reader *r);
 bool rec_check_file(int fd, uint64_t size, uint64_t *check);
 
 /* ---- rec_text.c ------------------------------------------------------------------------------ */
-const char *rec_call_name(uint64_t nr);		/* of a system call */
+const char *rec_call_name(bool i386, uint64_t nr);	/* of a system call */
+/* Do calls @nr name files or segments in the log? Those of fork() name streams, */
+bool rec_maps_files(bool i386, uint64_t nr);
+#define REC_SHMAT 30u			/* ... these segments, in 64-bit programs */
 /* What the process does where its recording ends: "executes another program". */
 void rec_end_text(const struct rec_ended *e, char *to, size_t n);
 

@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			41	/* no suffix: for assembly */
+#define RT_ABI			42	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -100,7 +100,9 @@
 #define RT32_NBLOCKS		64u
 #define RT32_IMAGE		0x30000000
 #define RT32_IMAGE_DATA		0x30100000
-#define RT32_DATA_VAULT		0x30200000u
+#define RT32_PLACES		(RT32_IMAGE + 0x60)	/* RT_PLACES */
+#define RT32_DATA_VAULT		0x30200000	/* no suffix: for clang's assembler */
+#define RT32_LOAD		0x30500000	/* RT_LOAD */
 #define RT32_ZERO		0x30400000u
 #define RT32_TABLE_SIZE		0x40000u
 #define RT32_CODE_VAULT		0x31000000u
@@ -221,11 +223,13 @@
 						 * instructions << 12, to RT_S_TMP2 */
 #define RT_TREE_GOES_BACK	1u		/* in a slot, of a jump: its child is the context's
 						 * parent, which is not entered anew */
-#define RT_LOG			0x39000000	/* of 64-bit programs: struct rt_event, one behind
-						 * the other */
+#define RT_LOG			0x39000000	/* struct rt_event, one behind the other */
 #define RT_LOG_SIZE		0x400000
+#define RT32_LOG		0x70000
+#define RT32_LOG_SIZE		0x80000
 /* Of a recorded thread that does not execute: addresses of the robust locks that it holds, u64. */
-#define RT_LOCKS			0x39400000
+#define RT_LOCKS		0x39400000
+#define RT32_LOCKS		0xf0000
 #define RT_LOCKS_MOST		2049	/* a list has at most 2048, as in Linux, and one more */
 #define RT_HOLDERS		0x1000	/* in block 0: the numbers of blocks of such threads, u32 */
 
@@ -403,6 +407,8 @@ enum rt_log_end {
 	RT_END_GROUP,		/* it shares memory with process a[1], whose recording has ended */
 	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
 	RT_END_SEGMENT,		/* shared memory; a[1]: enum rt_segment_end */
+	RT_END_WIDTH,		/* a 64-bit program is executed in place of a 32-bit one, or a
+				 * 32-bit one in place of a 64-bit one */
 };
 
 enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };
@@ -582,7 +588,7 @@ struct rt_block {			/* at gs:0 */
 	uint64_t tree_next;		/* ... and where control is awaited then */
 	uint32_t tree_nodes, tree_cells;	/* contexts, and what they take */
 	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
-	uint32_t tree_depth, tree_most;	/* contexts deep; contexts */
+	uint32_t tree_depth, tree_most, pad8;	/* contexts deep; contexts */
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
 	uint64_t tree_undo_pc, tree_undo_to, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;
@@ -599,6 +605,7 @@ enum rt_segment_end {
 	RT_SEGMENT_LARGE,	/* ... it is larger than RT_BLOCK_SIZE */
 	RT_SEGMENT_LARGE_FILE,	/* of POSIX: likewise */
 	RT_SEGMENT_GROWN,	/* ... somebody has mapped it when it was much smaller */
+	RT_SEGMENT_NARROW,	/* a 32-bit program shares memory with other processes */
 };
 /* ---- what is logged of a process that is recorded -----------------------------------------------
  * What the kernel has written to the program's memory (RT_E_DATA) comes before the call that has
@@ -610,7 +617,8 @@ enum rt_log_place { RT_PLACE_NONE, RT_PLACE_CALL, RT_PLACE_SAFEPOINT,
 		    RT_PLACE_EXIT /* only of a token: its thread has ended */ };
 
 enum rt_event_type {
-	RT_E_CALL = 1,	/* system call `nr`; a: its result, a check of the registers before it, pc
+	RT_E_CALL = 1,	/* system call `nr`; a: its result, of 32-bit programs that of 32 bits, a
+			 * check of the registers before it, pc
 			 * behind it, flags before it; of a file that was mapped 1 + its number,
 			 * of a process that was made 1 + that of its stream, of shared memory
 			 * that was attached or mapped RT_SEGMENT(), or 0; the clock */
@@ -674,9 +682,11 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t bell;			/* futex: counts full chunks */
 	uint32_t bell_asleep;		/* how many consumers sleep on it */
 	uint32_t beat;			/* changes ten times a second */
+	uint32_t pad;
 	uint64_t chaos;			/* recorded threads take turns at random, by this seed; 0:
 					 * after slices of time */
 	uint32_t check;			/* recorded: RQ_CHECK around calls */
+	uint32_t pad2;
 	uint64_t checks;		/* recorded: an RT_E_CHECK after so many safepoints; 0:
 					 * none */
 	/* Of processes that share memory, see runtime/group_token.c: who has the token, a futex in
@@ -766,7 +776,7 @@ _Static_assert(sizeof(struct rt_range) * RT_BOOT_RANGES <= sizeof(struct rt_cmd)
 #define RT_SIGHAND_ACT		32u
 #define RT_SIGHAND_OURS		(65 * RT_SIGHAND_ACT)
 
-/* At RT_PLACES: the windows of entry_x86_64.S. */
+/* At RT_PLACES, RT32_PLACES: the windows of entry_*.S. */
 struct rt_places {
 	uint64_t leave, window_end, pass, pass_insn, pass_done;
 };
@@ -790,6 +800,7 @@ struct rt_start {
 	uint32_t several;		/* 1: there may be more processes: */
 	uint32_t others;		/* ... of the recording */
 	uint32_t nmap, npart;
+	uint32_t exec_all;		/* i386: as in struct rt_block */
 	struct rt_start_map {
 		uint64_t lo, hi, off;
 		uint32_t prot;
@@ -833,7 +844,11 @@ _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset")
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 &&
-	       sizeof(struct rt_mail) == 0x978 && sizeof(struct rt_boot) == 0x9c0,
+	       sizeof(struct rt_mail) == 0x978 && sizeof(struct rt_boot) == 0x9c0 &&
+	       __builtin_offsetof(struct rt_block, not_copied) == 0x16c8 &&
+	       sizeof(struct rt_start) == 0x11058 &&
+	       sizeof(struct rt_event) == 56 && sizeof(struct rt_session) == 0x50 &&
+	       __builtin_offsetof(struct rt_session, checks) == 0x38,
 	       "laid out alike for both widths");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");
 _Static_assert(sizeof(struct rt_block) < 0x10000, "below the runtime's stack");

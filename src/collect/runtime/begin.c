@@ -2,6 +2,32 @@
 /* begin.c - a traced process begins */
 #include "rt.h"
 
+void rt_file_of(char path[48], u32 pid, u32 fd)
+{
+	u32 n = rt_write_text(path, "/proc/");
+
+	n += rt_write_decimal(path + n, pid);
+	n += rt_write_text(path + n, "/fd/");
+	n += rt_write_decimal(path + n, fd);
+	path[n] = 0;
+}
+
+void rt_controllers_file(char path[48], u32 fd)
+{
+	rt_file_of(path, RT_SESSION->pid, fd);
+}
+
+void rt_load_ranges(struct rt_block *b)
+{
+	struct rt_boot *boot = &rt_boot_info;
+
+	if (!rt_ask(b, RQ_BEGIN, boot->entry, 0, 0, 0))
+		rt_fail("pugmark: cannot load the program\n");
+	boot->nrange = (u32)b->mail.r[0];
+	boot->vdso = b->mail.r[1];
+	rt_memcpy(boot->range, b->mail.cmd, sizeof boot->range);
+}
+
 struct rt_block *rt_boot(void);
 
 struct rt_block *rt_boot(void)

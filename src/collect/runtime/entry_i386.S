@@ -18,6 +18,11 @@ rt_boot_entry:				/* all registers are the program's at its first
 	lea	RT_STACK_TOP(%eax), %esp
 	jmp	rt_leave
 
+#ifndef RT_IDT
+	.org	RT32_PLACES - RT32_IMAGE	/* struct rt_places */
+	.long	rt_leave, 0, rt_window_end, 0, rt_pass, 0, rt_pass_insn, 0, rt_pass_done, 0
+#endif
+
 #define DOOR_AX %eax
 #include "doors.h"
 
@@ -65,8 +70,9 @@ rt_pass_done:
 	je	rt_efault
 rt_result:
 	mov	%eax, CTX(0)
-	cmpl	$0, %fs:RT_TRACING
-	jne	rt_note_result
+	mov	%fs:RT_TRACING, %eax
+	or	%fs:RT_LOGGED, %eax
+	jnz	rt_note_result
 
 	.globl	rt_leave, rt_window_end
 rt_leave:
@@ -262,6 +268,38 @@ rt_exit_raw:
 	movl	$0, (%edx)
 	int	$0x80
 	ud2
+
+#ifndef RT_IDT
+	/* rt_park(&block->state): see entry_x86_64.S */
+	.globl	rt_park
+rt_park:
+	mov	4(%esp), %eax
+	movl	$3, (%eax)
+	mov	$RT32_DATA_VAULT, %ebx
+1:	mov	$240, %eax		/* futex(..., FUTEX_WAIT, RT_ABI, NULL) */
+	xor	%ecx, %ecx
+	mov	$RT_ABI, %edx
+	xor	%esi, %esi
+	int	$0x80
+	jmp	1b
+
+	.globl	rt_stop_entry		/* where a handler returns to (stop_here.c): ctx is the
+					 * program's state */
+rt_stop_entry:
+	mov	%fs:RT_SELF, %edi
+	lea	RT_STACK_TOP-12(%edi), %esp
+	push	%edi
+	call	rt_stop
+	jmp	rt_leave
+
+	.globl	rt_begin_as		/* noreturn: (block), see rt.h */
+rt_begin_as:
+	mov	4(%esp), %edi
+	lea	RT_STACK_TOP-12(%edi), %esp
+	push	%edi
+	call	rt_begun
+	jmp	rt_leave
+#endif
 
 	/* leave to ctx.pc, for good */
 	.globl	rt_native_jump

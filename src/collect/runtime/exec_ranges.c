@@ -103,7 +103,7 @@ void rt_range_add(u64 lo, u64 hi, u32 prot, u32 shared)
 	unlock(&ranges_lock);
 }
 
-#if defined __x86_64__ && !defined RT_IDT
+#ifndef RT_IDT
 void rt_forget_ranges(void)
 {
 	rt_nranges = rt_nwritable = 0;

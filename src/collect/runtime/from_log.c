@@ -28,7 +28,7 @@ static struct rt_event *next_event(struct rt_block *b)
 		if (!l->log_end)
 			return 0;
 	}
-	return PTR((word)l + RT_LOG + l->log_at);
+	return PTR((word)l + LOG_AT + l->log_at);
 }
 
 static void used(struct rt_block *b, const struct rt_event *e)
@@ -97,17 +97,24 @@ static struct rt_event *next_act(struct rt_block *b)
 /* ---- memory ---------------------------------------------------------------------------------- */
 static void replay_mmap(struct rt_block *b, u64 r, u64 file)
 {
-	word arg[6] = { r, ARG1, ARG2, (ARG3 & ~(word)(MAP_FIXED_NOREPLACE | 0x42000)) | MAP_FIXED,
-			~0ul, ARG5 };			/* without MAP_LOCKED, MAP_HUGETLB */
+	word arg[6] = { r, 0, 0, 0, ~0ul, 0 };
 	char path[48];
+	u64 m[6];
 
-	if (!file && ARG3 & MAP_SHARED && ARG3 & MAP_ANONYMOUS)
+	if (!rt_mmap_arguments(b, m))
+		rt_replay_differs(b, b->ctx.pc);
+	arg[1] = (word)m[1];
+	arg[2] = (word)m[2];
+	/* without MAP_LOCKED, MAP_HUGETLB */
+	arg[3] = ((word)m[3] & ~(word)(MAP_FIXED_NOREPLACE | 0x42000)) | MAP_FIXED;
+	arg[5] = (word)(m[5] >> MMAP_SHIFT);
+	if (!file && m[3] & MAP_SHARED && m[3] & MAP_ANONYMOUS)
 		rt_log_of(b)->not_copied = 1;
 	if (file) {
 		rt_controllers_file(path, (u32)file - 1);
-		arg[4] = (word)rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+		arg[4] = (word)rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */ | O_LARGEFILE, 0);
 		arg[3] = (arg[3] & ~3ul) | MAP_PRIVATE;
-	} else if (!(ARG3 & MAP_ANONYMOUS)) {	/* shared: the log has what is there */
+	} else if (!(m[3] & MAP_ANONYMOUS)) {	/* shared: the log has what is there */
 		const int others = rt_replay_has_others();
 
 		arg[3] = (arg[3] & ~3ul) | MAP_ANONYMOUS | (others ? MAP_SHARED : MAP_PRIVATE);
@@ -180,7 +187,7 @@ static void replay_advice(struct rt_block *b, u64 r)
  * mprotect() up to where nothing is. */
 static void replay_partly(struct rt_block *b, u64 r)
 {
-	if (r != -(u64)ENOMEM)
+	if ((word)r != -(word)ENOMEM)
 		return;
 	if (b->syscall == NR_madvise)
 		replay_advice(b, r);
@@ -199,6 +206,9 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 	}
 	switch (b->syscall) {
 	case NR_mmap:
+#ifdef NR_old_mmap
+	case NR_old_mmap:
+#endif
 		b->call_length = e->a[4];
 		if (RT_IS_SEGMENT(e->a[4]))
 			rt_replay_segment(b, r, e->a[4]);
@@ -221,10 +231,12 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 	case NR_mprotect:
 		rt_do_mprotect(b);
 		break;
+#ifdef __x86_64__
 	case NR_shmat:
 	case NR_shmdt:
 		rt_replay_segment(b, r, e->a[4]);
 		break;
+#endif
 	}
 }
 
@@ -253,9 +265,9 @@ static void write_again(u32 to, u64 at, u64 n)
 
 static void write_buffers(u32 to, u64 at, u64 count, u64 n)
 {
-	u64 v[2];
+	word v[2];
 
-	for (u64 i = 0; i < count && n && !rt_get(v, at + 16 * i, 16); i++) {
+	for (u64 i = 0; i < count && n && !rt_get(v, at + sizeof v * i, sizeof v); i++) {
 		const u64 k = v[1] < n ? v[1] : n;
 
 		write_again(to, v[0], k);
@@ -294,6 +306,9 @@ static void follow_output(struct rt_block *b, long r)
 			output[r] = (u8)from;
 		break;
 	case NR_fcntl:
+#ifdef NR_old_fcntl
+	case NR_old_fcntl:
+#endif
 		if ((ARG1 == 0 || ARG1 == 1030) && (u64)r < NR_OF(output))	/* F_DUPFD* */
 			output[r] = (u8)from;
 		break;
@@ -334,7 +349,7 @@ static void follow_children(struct rt_block *b, long r)
 {
 	u32 pid = 0;
 
-	if (b->syscall == NR_wait4 && r > 0)
+	if (rt_is_wait(b) && r > 0)
 		wait_for_child(b, (u32)r);
 	else if (b->syscall == NR_waitid && !r && ARG2 && !rt_get(&pid, ARG2 + 12, 4))
 		wait_for_child(b, pid);
@@ -346,13 +361,16 @@ static void follow_children(struct rt_block *b, long r)
 /* It grows here as it grew then, whatever the limit of who replays is. */
 static void follow_stack_limit(struct rt_block *b, long r)
 {
-	u64 at = 0, size;
+	u64 size;
+	word limit;
 
-	if (b->syscall == NR_setrlimit && ARG0 == RLIMIT_STACK)
-		at = ARG1;
-	else if (b->syscall == NR_prlimit64 && !ARG0 && ARG1 == RLIMIT_STACK)
-		at = ARG2;
-	if (!r && at && !rt_get(&size, at, sizeof size))
+	if (r)
+		return;
+	if (b->syscall == NR_setrlimit && ARG0 == RLIMIT_STACK && ARG1 &&
+	    !rt_get(&limit, ARG1, sizeof limit))
+		rt_replay_stack_limit(b, limit == ~(word)0 ? ~0ull : limit);
+	else if (b->syscall == NR_prlimit64 && !ARG0 && ARG1 == RLIMIT_STACK && ARG2 &&
+		 !rt_get(&size, ARG2, sizeof size))
 		rt_replay_stack_limit(b, size);
 }
 
@@ -557,7 +575,7 @@ void rt_replay_call(struct rt_block *b)
 	follow_output(b, (long)call.a[0]);
 	follow_children(b, (long)call.a[0]);
 	follow_stack_limit(b, (long)call.a[0]);
-	if (b->syscall == NR_rt_sigreturn) {		/* which does not come back */
+	if (IS_SIGRETURN(b->syscall)) {			/* which does not come back */
 		go_on(b);
 		rt_clock_await(b);
 	}

@@ -57,12 +57,14 @@ static int enter(struct rt_block *b, u32 door)
 		rt_count_spent(b);
 		rt_resume(b);
 		return 0;
+	case 7:
+		rt_tree_event(b);
+		return 0;
+#endif
+#ifndef RT_IDT
 	case 6:
 		b->ctx.pc = b->exit_pc;
 		rt_at_safepoint(b);
-		return 0;
-	case 7:
-		rt_tree_event(b);
 		return 0;
 #endif
 	case 4:

@@ -85,6 +85,21 @@ int rt_place(const struct rt_cmd *c)
 	return 1;
 }
 
+void rt_begin_space(u64 base)
+{
+	if (remap(RT32_CODE_VAULT, RT32_CODE_SIZE, base))
+		rt_fail("pugmark: no room for translated code in the traced process\n");
+}
+
+void rt_no_segments(void)
+{
+	__asm__ volatile("mov %0, %%gs" : : "r"(0));
+}
+
+void rt_forget_places(void)
+{
+}
+
 u32 rt_place_files(const struct rt_cmd *c, u32 n)
 {
 	return 0;			/* addresses are in the code: it is relocated, not mapped */
@@ -550,6 +565,7 @@ int rt_push_frame(struct rt_block *b, u32 sig, const struct k_siginfo *info, str
 	sc.ip = pc;
 	sc.flags = flags;
 	sc.fs = (uint16_t)b->app_gs;
+	sc.sp_at_signal = UC_GPR(uc, RSP);
 	sc.fpstate = fpn ? fp : 0;
 	sc.oldmask = (u32)b->app_mask;
 	if (fpn && rt_put(fp, PTR(uc->sc.fpstate), fpn))

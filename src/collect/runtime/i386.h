@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* i386.h - the kernel's ABI for 32-bit programs, as a 64-bit kernel serves it; only from rt.h */
+#define MMAP_SHIFT 12			/* offsets are in pages */
 #define CLONE_TID_AT ARG4
+#define CLONE_TLS 3
+#define CLONE_TLS_AT ARG3
 #define RT_NGPR 8
 #define CURSOR_REG RBP
 #define RT_RED_ZONE 0
@@ -18,6 +21,10 @@ extern word rt_image_block_size;
 #define TRACE_AT RT32_TRACE
 #define TRACE_CHUNK RT32_CHUNK
 #define TRACE_STRIDE RT32_CHUNK_STRIDE
+#define LOG_AT RT32_LOG
+#define LOG_SIZE RT32_LOG_SIZE
+#define LOCKS_AT RT32_LOCKS
+#define LOAD_AT RT32_LOAD
 #define COUNTERS_AT IMG32_COUNTERS
 #define MANIFEST_AT IMG32_MANIFEST
 #define IMG_BLOCKS 4096u
@@ -114,6 +121,109 @@ typedef u32 rt_count;
 #define NR_wait4 114
 #define O_LARGEFILE 0100000
 
+/* The rest is what recordings and the token look at. Some do not mean quite what the 64-bit call of
+ * that name does: structures are those of 32-bit programs, times in NAME are of 32-bit seconds, in
+ * NAME_time64 of 64-bit ones, and offsets of 64 bits are in two words. */
+#define NR_restart_syscall 0
+#define NR_pause 29
+#define NR_dup 41
+#define NR_ioctl 54
+#define NR_old_fcntl 55
+#define NR_dup2 63
+#define NR_waitpid 7
+#define NR_sigsuspend 72
+#define NR_getgroups16 80		/* numbers of 16 bits */
+#define NR_getgroups 205		/* getgroups32 */
+#define NR_old_select 82		/* its arguments are in memory */
+#define NR__llseek 140
+#define NR_select 142			/* _newselect */
+#define NR_socketcall 102
+#define NR_fsync 118
+#define NR_flock 143
+#define NR_readv 145
+#define NR_writev 146
+#define NR_fdatasync 148
+#define NR_sched_yield 158
+#define NR_poll 168
+#define NR_rt_sigsuspend 179
+#define NR_sendfile 187			/* the offset: 32 bits */
+#define NR_sendfile64 239
+#define NR_getxattr 229
+#define NR_lgetxattr 230
+#define NR_fgetxattr 231
+#define NR_listxattr 232
+#define NR_llistxattr 233
+#define NR_flistxattr 234
+#define NR_tkill 238
+#define NR_epoll_wait 256
+#define NR_set_tid_address 258
+#define NR_clock_nanosleep 267
+#define NR_waitid 284
+#define NR_pselect6 308
+#define NR_ppoll 309
+#define NR_set_robust_list 311
+#define NR_get_robust_list 312
+#define NR_splice 313
+#define NR_epoll_pwait 319
+#define NR_fallocate 324
+#define NR_dup3 330
+#define NR_pwritev 334			/* here, and in pwritev2: the offset in two words */
+#define NR_recvmmsg 337
+#define NR_sendmmsg 345
+#define NR_name_to_handle_at 341
+#define NR_process_vm_writev 348
+#define NR_socket 359
+#define NR_socketpair 360
+#define NR_bind 361
+#define NR_connect 362
+#define NR_listen 363
+#define NR_accept4 364
+#define NR_getsockopt 365
+#define NR_setsockopt 366
+#define NR_getsockname 367
+#define NR_getpeername 368
+#define NR_sendto 369
+#define NR_sendmsg 370
+#define NR_recvfrom 371
+#define NR_recvmsg 372
+#define NR_shutdown 373
+#define NR_userfaultfd 374
+#define NR_copy_file_range 377
+#define NR_pwritev2 379
+#define NR_arch_prctl 384		/* CPUID, XCOMP_PERM: no segments */
+#define NR_semctl 394
+#define NR_msgrcv 401
+#define NR_msgctl 402
+#define NR_clock_gettime64 403
+#define NR_clock_nanosleep_time64 407
+#define NR_pselect6_time64 413
+#define NR_ppoll_time64 414
+#define NR_recvmmsg_time64 417
+#define NR_semtimedop 420		/* semtimedop_time64: the only one */
+#define NR_rt_sigtimedwait_time64 421
+#define NR_futex_time64 422
+#define NR_pidfd_send_signal 424
+#define NR_close_range 436
+#define NR_openat2 437
+#define NR_epoll_pwait2 441
+#define NR_futex_waitv 449
+#define NR_futex_wait 455
+/* Only socketcall() and ipc() do these: numbers of ours, which no call has. */
+#define RT_OF_SOCKETCALL(n) (0x10000 + (n))
+#define RT_OF_IPC(n) (0x20000 + (n))
+#define NR_accept RT_OF_SOCKETCALL(5)
+#define NR_semop RT_OF_IPC(1)
+
+#define IS_FUTEX(nr) ((nr) == NR_futex || (nr) == NR_futex_time64)
+#define IS_SIGRETURN(nr) ((nr) == NR_sigreturn || (nr) == NR_rt_sigreturn)
+#define CALL_CHANGES(reg) 0		/* registers that the kernel does not keep */
+#define RT_GROUPS 0			/* recorded: processes that share memory */
+#define CALL_OFFSET(low, high) ((u64)(high) << 32 | (u32)(low))
+struct k_stat {				/* struct stat64 */
+	u64 dev, other[10], ino;
+};
+_Static_assert(offsetof(struct k_stat, ino) == 88 && sizeof(struct k_stat) == 96, "the kernel's");
+
 #define RT_HALVES(v) (word)(v), (u64)(v) >> 32
 #define rt_map(at, size, prot, flags, fd, off) \
 	rt_sys(NR_mmap, at, size, prot, flags, fd, (u64)(off) >> 12)
@@ -163,6 +273,8 @@ struct rt_frame {			/* what a handler returns to */
 #define UC_PC(uc) ((uc)->sc.ip)
 #define UC_FLAGS(uc) ((uc)->sc.flags)
 #define UC_ERR(uc) ((uc)->sc.err)
+#define UC_TRAPNO(uc) ((uc)->sc.trapno)
+#define UC_CR2(uc) ((uc)->sc.cr2)
 #define UC_FX(uc) PTR((uc)->sc.fpstate ? (uc)->sc.fpstate + 112 : 0)
 
 #define ARG0 b->ctx.gpr[RBX]

@@ -19,7 +19,7 @@ enum rt_how { HOW_NONE, HOW_PLAIN, HOW_REAL, HOW_OWN, HOW_REFUSED, HOW_ENDS, HOW
 enum rt_part_kind { PART_NONE, PART_FIX, PART_ALWAYS, PART_RET, PART_ARR, PART_LEN, PART_IOV,
 		    PART_MSG, PART_MSGS, PART_SET };
 
-struct rt_call {			/* a line of calls.inc */
+struct rt_call {			/* a line of calls.inc, calls32.inc */
 	u8 how;				/* enum rt_how */
 	struct rt_part {
 		u8 kind;		/* enum rt_part_kind */
@@ -32,9 +32,26 @@ const struct rt_call *rt_call_of(u64 nr);	/* of one that is not in the table: HO
 /* How much of what it is about prctl(), ioctl()... writes at which address; -1: not known. A call
  * that changes the address space: 0, and *real is set. */
 long rt_sub_call(const struct rt_block *b, u64 *at, int *real);
+#ifdef __i386__
+/* The call of @b has its arguments in memory, and may be one of many that have one number: number
+ * and arguments, @a, of the one that does the same. Of any other call, its own. */
+u32 rt_inner_call(const struct rt_block *b, word a[6]);
+/* rt_sub_call(), where a 32-bit program's call differs; RT_AS_USUAL: it does not. */
+long rt_narrow_call(const struct rt_block *b, u64 *at, int *real);
+#else
+static inline u32 rt_inner_call(const struct rt_block *b, word a[6])
+{
+	const word arg[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
+
+	for (u32 i = 0; i < 6; i++)
+		a[i] = arg[i];
+	return b->syscall;
+}
+#define rt_narrow_call(b, at, real) RT_AS_USUAL
+#endif
+#define RT_AS_USUAL (-2)
 /* The program's registers before a call, but those that a call changes. */
 u64 rt_registers_check(const struct rt_block *b);
-word *rt_arg(struct rt_block *b, u32 i);
 
 void rt_record_safepoint(struct rt_block *b);	/* clock.c: the thread has left at one */
 void rt_replay_safepoint(struct rt_block *b);
@@ -43,7 +60,18 @@ struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is 
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 /* ... the group's. */
 void rt_log_group(struct rt_block *b, u32 place, const u64 a[6]);
-/* group_token.c, recorded: is @b's process in the group? */
+/* group_token.c. A 32-bit process is in no group. */
+#ifdef __i386__
+static inline int rt_group_member(const struct rt_block *b) { (void)b; return 0; }
+static inline int rt_group_take(struct rt_block *b) { (void)b; return 0; }
+static inline u32 rt_group_give(const struct rt_block *b) { (void)b; return 0; }
+static inline void rt_group_perhaps(const struct rt_block *b) { (void)b; }
+static inline int rt_group_wanted(void) { return 0; }
+static inline void rt_group_pass(struct rt_block *b) { (void)b; }
+static inline void rt_group_leave(struct rt_block *b) { (void)b; }
+static inline void rt_group_await(struct rt_block *b, u32 number) { (void)b; (void)number; }
+#else
+/* Recorded: is @b's process in the group? */
 int rt_group_member(const struct rt_block *b);
 /* Wait until it has the group's token. 1: another process has had it since it had it last. */
 int rt_group_take(struct rt_block *b);
@@ -54,12 +82,13 @@ int rt_group_wanted(void);				/* does somebody wait for it? */
 /* It gives the token up until one of those who wait has it. */
 void rt_group_pass(struct rt_block *b);
 void rt_group_leave(struct rt_block *b);		/* it takes part no more */
+/* Replayed: it gives the token up, if it has it, and waits until its number is @number. */
+void rt_group_await(struct rt_block *b, u32 number);
+#endif
 /* Recorded: @b is a process that has just begun. */
 void rt_log_forked(const struct rt_block *b);
 /* Replayed: it ends here if its log does. */
 void rt_replay_goes_on(struct rt_block *b);
-/* Replayed: it gives the token up, if it has it, and waits until its number is @number. */
-void rt_group_await(struct rt_block *b, u32 number);
 /* Replayed: @b stands at @place, and others of its group have their turns, if the log says so. */
 void rt_replay_group(struct rt_block *b, enum rt_log_place place, u64 check);
 /* Does the log have something for where @b stands, a safepoint? */
@@ -81,17 +110,20 @@ long rt_ipc_size(const struct rt_block *b, u64 *at);
 /* Recorded: which segment is to be attached, into @b's call_length. 0: that cannot be recorded;
  * more about it is in the mailbox. */
 int rt_known_segment(struct rt_block *b);
-/* Replayed: the call of @b has attached, mapped or detached it, with result @r. */
-void rt_replay_segment(struct rt_block *b, u64 r, u64 which);
 /* robust.c, recorded: locks that @b's process holds, whose threads all end: they lose their owner.
  * What that writes is logged. */
 void rt_robust_end_process(struct rt_block *b);
 void rt_robust_end_thread(struct rt_block *b);		/* ... that @b alone holds */
+#ifdef __i386__
+static inline void rt_robust_note(struct rt_block *b) { (void)b; }
+static inline void rt_robust_bury(struct rt_block *b) { (void)b; }
+#else
 /* @b's process is about to give its group's token up: it notes what it holds. */
 void rt_robust_note(struct rt_block *b);
 /* @b has the group's token, at an event of the log: locks of those who have died meanwhile lose
  * their owner. */
 void rt_robust_bury(struct rt_block *b);
+#endif
 /* The program has told the kernel of the list at @head. */
 void rt_robust_list(struct rt_block *b, u64 head);
 void rt_log_over(struct rt_block *b);		/* nothing of @b is logged any more */
@@ -105,6 +137,26 @@ static inline struct rt_block *rt_log_of(const struct rt_block *b)
 }
 /* The program is at @pc, and not where the recording is. */
 __attribute__((noreturn)) void rt_replay_differs(struct rt_block *b, u64 pc);
+/* Replayed: the call of @b has attached, mapped or detached a segment, with result @r; no 32-bit
+ * program does. */
+#ifdef __i386__
+static inline void rt_replay_segment(struct rt_block *b, u64 r, u64 which)
+{
+	rt_replay_differs(b, b->ctx.pc);
+}
+#else
+void rt_replay_segment(struct rt_block *b, u64 r, u64 which);
+#endif
+
+/* Is it a wait for a child, whose number is the result? */
+static inline int rt_is_wait(const struct rt_block *b)
+{
+#ifdef __i386__
+	if (b->syscall == NR_waitpid)
+		return 1;
+#endif
+	return b->syscall == NR_wait4;
+}
 
 /* ---- odd_insns.c ----------------------------------------------------------------------------- */
 struct rt_odd {

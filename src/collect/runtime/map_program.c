@@ -254,17 +254,6 @@ u64 rt_load(void)
 	return interpreter.entry ? interpreter.entry : program.entry;
 }
 
-void rt_load_ranges(struct rt_block *b)
-{
-	struct rt_boot *boot = &rt_boot_info;
-
-	if (!rt_ask(b, RQ_BEGIN, boot->entry, 0, 0, 0))
-		fail();
-	boot->nrange = (u32)b->mail.r[0];
-	boot->vdso = b->mail.r[1];
-	rt_memcpy(boot->range, b->mail.cmd, sizeof boot->range);
-}
-
 /* ---- what the program executes --------------------------------------------------------------- */
 long rt_load_open(struct rt_block *b)
 {

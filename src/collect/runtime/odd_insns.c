@@ -16,7 +16,7 @@ void rt_odd_decode(const u8 *p, struct rt_odd *o)
 		f3 |= *p == 0xf3;
 		p66 |= *p == 0x66;
 	}
-	if ((*p & 0xf0) == 0x40)
+	if (RT_NGPR == 16 && (*p & 0xf0) == 0x40)
 		rex = *p++;
 	if (*p++ != 0x0f)
 		return;
@@ -38,7 +38,9 @@ void rt_odd_decode(const u8 *p, struct rt_odd *o)
 			break;
 		o->what = modrm < 0xf8 ? RT_I_RDRAND : f3 ? RT_I_RDPID : RT_I_RDSEED;
 		o->reg = (modrm & 7) | (rex & 1) << 3;
-		o->size = o->what == RT_I_RDPID || rex & 8 ? 8 : p66 ? 2 : 4;
+		o->size = rex & 8 ? 8 : p66 ? 2 : 4;
+		if (o->what == RT_I_RDPID)
+			o->size = sizeof(word);
 		break;
 	}
 	o->length = (u32)(p - begin);
@@ -46,7 +48,7 @@ void rt_odd_decode(const u8 *p, struct rt_odd *o)
 
 static u64 random_bits(const struct rt_odd *o, u64 *flags)
 {
-	u64 v;
+	word v;
 	u8 ok;
 
 	if (o->what == RT_I_RDRAND)
@@ -60,6 +62,7 @@ static u64 random_bits(const struct rt_odd *o, u64 *flags)
 void rt_odd_execute(const struct rt_block *b, const struct rt_odd *o, u64 v[4], u64 *flags)
 {
 	u32 a = (u32)b->ctx.gpr[RAX], c = (u32)b->ctx.gpr[RCX], bx, d;
+	word id;
 
 	for (u32 i = 0; i < 4; i++)
 		v[i] = 0;
@@ -82,7 +85,8 @@ void rt_odd_execute(const struct rt_block *b, const struct rt_odd *o, u64 v[4], 
 		v[0] = a, v[3] = d;
 		break;
 	case RT_I_RDPID:
-		__asm__ volatile("rdpid %0" : "=r"(v[0]));
+		__asm__ volatile("rdpid %0" : "=r"(id));
+		v[0] = id;
 		break;
 	default:
 		v[0] = random_bits(o, flags);

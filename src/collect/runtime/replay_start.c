@@ -6,10 +6,19 @@
  * kernel has mapped besides goes, and the program is mapped as struct rt_start says. */
 #include "log.h"
 
-#define START ((const struct rt_start *)RT_LOAD)
+#define START ((const struct rt_start *)PTR(LOAD_AT))
 #define MAP_STACK 0x20000
-#define MAP_NORESERVE 0x4000
-#define END 0x7ffffffff000ull		/* of the program's addresses */
+#define FILE_FLAGS (02000000 /* O_CLOEXEC */ | O_LARGEFILE)
+/* The end of the program's addresses; what is ours, as far as its place is known. */
+#ifdef __i386__
+#define END 0xffffe000u
+#define OURS RT32_BLOCKS
+#define OURS_END (RT32_CODE_VAULT + RT32_CODE_SIZE)
+#else
+#define END 0x7ffffffff000ull
+#define OURS RT_IMAGE
+#define OURS_END (RT_DATA_VAULT + RT_DATA_SIZE)
+#endif
 
 extern word rt_boot_rsp, rt_boot_regs[2];
 static u32 several, others, echo;		/* of the first program's struct rt_start */
@@ -26,7 +35,7 @@ static long open_file(u32 fd)
 	long r;
 
 	rt_file_of(path, START->controller, fd);
-	r = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
+	r = rt_sys(NR_open, path, FILE_FLAGS, 0);
 	if (r < 0)
 		fail();
 	return r;
@@ -36,8 +45,8 @@ static void read_parts(const struct rt_start_part *p, u32 n, long memory)
 {
 	for (u32 i = 0; i < n; i++)
 		for (u64 done = 0; done < p[i].n; ) {
-			const long r = rt_sys(NR_pread, memory, p[i].at + done, p[i].n - done,
-					      p[i].off + done);
+			const long r = rt_pread(memory, p[i].at + done, p[i].n - done,
+						p[i].off + done);
 
 			if (r <= 0)
 				fail();
@@ -53,8 +62,7 @@ static void map_one(const struct rt_start_map *m, const struct rt_start_part *p,
 
 	flags |= MAP_FIXED | (m->file ? 0 : MAP_ANONYMOUS) |
 		 (m->flags & RT_START_STACK ? MAP_STACK | MAP_NORESERVE : 0);
-	if (rt_sys(NR_mmap, m->lo, m->hi - m->lo, PROT_READ | PROT_WRITE, flags, fd,
-		   m->off) != (long)m->lo)
+	if (rt_map(m->lo, m->hi - m->lo, PROT_READ | PROT_WRITE, flags, fd, m->off) != (long)m->lo)
 		fail();
 	if (m->flags & RT_START_STACK) {
 		stack_lo = m->lo;
@@ -70,7 +78,7 @@ static void map_one(const struct rt_start_map *m, const struct rt_start_part *p,
 /* What the program begins with is mapped; [@from, @to) stays as it is. */
 static u64 load(u64 *brk, u64 from, u64 to)
 {
-	const u64 behind = RT_LOAD + page_up(sizeof *START), pc = START->pc;
+	const u64 behind = LOAD_AT + page_up(sizeof *START), pc = START->pc;
 	const struct rt_start_part *p = START->part;
 	long memory;
 
@@ -93,10 +101,11 @@ static u64 load(u64 *brk, u64 from, u64 to)
 	rt_boot_regs[0] = START->rax;
 	rt_boot_regs[1] = START->rdx;
 	*brk = START->brk;
+	rt_boot_info.exec_all = START->exec_all;
 	echo = START->echo;
 	several = START->several;
 	others = START->others;
-	rt_sys(NR_munmap, RT_LOAD, behind - RT_LOAD);
+	rt_sys(NR_munmap, LOAD_AT, behind - LOAD_AT);
 	return pc;
 }
 
@@ -107,7 +116,7 @@ int rt_replay_has_others(void)
 
 u64 rt_replay_load(u64 *brk)
 {
-	const u64 pc = load(brk, RT_IMAGE, RT_LOAD + page_up(sizeof *START));
+	const u64 pc = load(brk, RT_IMAGE_AT, LOAD_AT + page_up(sizeof *START));
 
 	if (echo)
 		rt_replay_echo();
@@ -136,12 +145,17 @@ void rt_replay_stack_limit(struct rt_block *b, u64 size)
 }
 
 /* A file has no page there: so far behind the end of any. */
+#ifdef __i386__				/* 2^31 pages */
+#define FAR_BEHIND (1ull << 43)
+#else
+#define FAR_BEHIND (1ull << 46)
+#endif
 void rt_replay_gone(const struct rt_event *e)
 {
-	const long fd = rt_sys(NR_open, rt_boot_info.data_path, 02000000, 0);
+	const long fd = rt_sys(NR_open, rt_boot_info.data_path, FILE_FLAGS, 0);
 
-	rt_sys(NR_mmap, page_down(e->a[0]), 4096, PROT_READ | PROT_WRITE,
-	       MAP_PRIVATE | MAP_FIXED, fd, 1ull << 46);
+	rt_map(page_down(e->a[0]), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+	       FAR_BEHIND);
 	rt_sys(NR_close, fd);
 }
 
@@ -164,7 +178,11 @@ static void clear_state(void)
 	static u8 area[4096] __attribute__((aligned(64)));
 
 	*(u32 *)(area + 24) = 0x1f80;		/* mxcsr; XSTATE_BV is 0 */
-	__asm__ volatile("xrstor64 %0" : : "m"(area), "a"(~0x200), "d"(-1));	/* not PKRU */
+#ifdef __i386__
+	__asm__ volatile("xrstor %0" : : "m"(area), "a"(~0x200), "d"(-1));	/* not PKRU */
+#else
+	__asm__ volatile("xrstor64 %0" : : "m"(area), "a"(~0x200), "d"(-1));
+#endif
 }
 
 /* In the process as it is, which keeps the runtime and the vaults: it may not execute anything. */
@@ -172,7 +190,7 @@ void rt_replay_exec(struct rt_block *b)
 {
 	struct rt_boot *boot = &rt_boot_info;
 	struct rt_block *next;
-	u64 brk = 0;
+	u64 brk = 0, base;
 	long fd, r;
 
 	rt_token_alone(b);
@@ -180,25 +198,25 @@ void rt_replay_exec(struct rt_block *b)
 	if (!rt_ask(b, RQ_LOG_EXEC, 0, 0, 0, 0) || !b->mail.r[0])
 		return;
 	next = rt_block_map((u32)b->mail.r[0]);
-	rt_sys(NR_mmap, RT_LOAD, page_up(sizeof *START), PROT_READ | PROT_WRITE,
+	base = b->mail.r[3];
+	rt_sys(NR_mmap, LOAD_AT, page_up(sizeof *START), PROT_READ | PROT_WRITE,
 	       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	{
 		char path[48];
 
 		rt_controllers_file(path, (u32)b->mail.r[1]);
-		fd = rt_sys(NR_open, path, 02000000, 0);
+		fd = rt_sys(NR_open, path, FILE_FLAGS, 0);
 	}
-	r = rt_sys(NR_pread, fd, START, sizeof *START, b->mail.r[2]);
+	r = rt_pread(fd, LOAD_AT, sizeof *START, b->mail.r[2]);
 	rt_sys(NR_close, fd);
-	if (r != (long)sizeof *START)
+	if (!next || r != (long)sizeof *START)
 		fail();
-	boot->entry = load(&brk, RT_IMAGE, RT_DATA_VAULT + RT_DATA_SIZE);
-	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != RT_SHADOW)
-		fail();
+	boot->entry = load(&brk, OURS, OURS_END);
+	rt_begin_space(base);
 	rt_forget_all();
 	next->log_brk = brk;
-	rt_sys(NR_arch_prctl, 0x1002 /* ARCH_SET_FS */, 0);
+	next->exec_all = boot->exec_all;
+	rt_no_segments();
 	rt_block_begin(next, boot->entry);
 	rt_begin_as(next);
 }
@@ -233,18 +251,22 @@ enum { LD = 0x20, JEQ = 0x15, RET_ = 0x06, ALLOW = 0x7fff0000, KILL = 0x80000000
  * files, to read. Words to standard output and standard error are the program's, if wanted. */
 void rt_replay_confine(u32 pid)
 {
-	static const u8 free_calls[] = {
+	static const uint16_t free_calls[] = {
 		NR_read, NR_close, NR_fstat, NR_mmap, NR_mprotect, NR_munmap, NR_rt_sigaction,
 		NR_rt_sigprocmask, NR_rt_sigreturn, NR_mremap, NR_madvise, NR_getpid, NR_exit,
-		NR_sigaltstack, NR_arch_prctl, NR_gettid, NR_futex, NR_exit_group, NR_pread,
-		NR_wait4, NR_sched_yield, NR_restart_syscall, NR_clock_gettime,
+		NR_sigaltstack, NR_gettid, NR_futex, NR_exit_group, NR_pread, NR_wait4,
+		NR_sched_yield, NR_restart_syscall, NR_clock_gettime, NR_arch_prctl,
+#ifdef __i386__
+		NR_set_thread_area, NR_get_thread_area, NR_modify_ldt, NR_sigreturn,
+		NR_remap_file_pages,
+#endif
 	};
 	/* signals to itself; where there are children, whose numbers nobody knows yet, the upper
 	 * half of a number that has none */
 	const u32 whose = several ? ABOVE : 0, which = several ? 0 : pid;
 	/* call, which argument, values that it may have */
 	const struct { u32 nr, arg, value[5]; } some[] = {
-		{ NR_open, 1, { 02000000, 02000000, 02000000, 02000000, 02000000 } },
+		{ NR_open, 1, { 02000000, FILE_FLAGS, 02000000, FILE_FLAGS, FILE_FLAGS } },
 		{ NR_write, 0, { 1, 2, 1, 2, 1 } },
 		{ NR_kill, 1, { 0, 0, 0, 0, 0 } },
 		{ NR_clone, 0, { 17 /* SIGCHLD */, 17 | CLONE_SETTLS, CLONE_AGAIN,

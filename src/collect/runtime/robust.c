@@ -12,13 +12,14 @@
  * (RT_LOG_TAKE_TURN). */
 #include "log.h"
 
+#define LIST_SIZE (3 * sizeof(word))	/* bytes of struct robust_list_head */
 #define FUTEX_WAITERS 0x80000000u
 #define FUTEX_OWNER_DIED 0x40000000u
 #define FUTEX_TID_MASK 0x3fffffffu
 
 static u64 *held_by(const struct rt_block *b)
 {
-	return PTR((word)b + RT_LOCKS);
+	return PTR((word)b + LOCKS_AT);
 }
 
 static int is_held(u64 at, u32 tid)
@@ -31,20 +32,23 @@ static int is_held(u64 at, u32 tid)
 /* What the list of @of has that it holds, into held_by(@of). */
 static u32 find_held(const struct rt_block *of)
 {
-	struct { u64 next, offset, pending; } head;
-	u64 *const to = held_by(of), at, next;
+	struct { word next, offset, pending; } head;	/* the program's */
+	u64 *const to = held_by(of), at;
+	word next;
 	u32 n = 0;
 
 	if (!of->robust || rt_get(&head, of->robust, sizeof head))
 		return 0;
-	at = head.next & ~1ull;
-	for (u32 i = 1; at != of->robust && i < RT_LOCKS_MOST && !rt_get(&next, at, 8); i++) {
-		if (at != (head.pending & ~1ull) && is_held(at + head.offset, of->tid))
-			to[n++] = at + head.offset;
-		at = next & ~1ull;
+	head.pending &= ~(word)1;
+	at = head.next & ~(word)1;
+	for (u32 i = 1; at != of->robust && i < RT_LOCKS_MOST &&
+	     !rt_get(&next, at, sizeof next); i++) {
+		if (at != head.pending && is_held((word)(at + head.offset), of->tid))
+			to[n++] = (word)(at + head.offset);
+		at = next & ~(word)1;
 	}
-	if (head.pending & ~1ull && is_held((head.pending & ~1ull) + head.offset, of->tid))
-		to[n++] = (head.pending & ~1ull) + head.offset;
+	if (head.pending && is_held(head.pending + head.offset, of->tid))
+		to[n++] = head.pending + head.offset;
 	return n;
 }
 
@@ -65,6 +69,14 @@ static int abandon(struct rt_block *b, u64 at, u32 tid, void (*log)(struct rt_bl
 }
 
 /* ---- who holds some -------------------------------------------------------------------------- */
+#ifdef __i386__
+/* They share no memory with other processes (to_log.c). */
+static void set_holds(struct rt_block *b, u32 holds)
+{
+	(void)b;
+	(void)holds;
+}
+#else
 static u32 *holders(void)
 {
 	return PTR((word)RT_SESSION + RT_HOLDERS);
@@ -102,6 +114,7 @@ void rt_robust_note(struct rt_block *b)
 {
 	rt_token_each(b, note);
 }
+#endif
 
 /* ---- they end -------------------------------------------------------------------------------- */
 static void end(struct rt_block *b, struct rt_block *of)
@@ -116,7 +129,7 @@ static void end(struct rt_block *b, struct rt_block *of)
 void rt_robust_end_thread(struct rt_block *b)
 {
 	end(b, b);
-	rt_sys(NR_set_robust_list, 0, 24);
+	rt_sys(NR_set_robust_list, 0, LIST_SIZE);
 }
 
 void rt_robust_end_process(struct rt_block *b)
@@ -124,6 +137,7 @@ void rt_robust_end_process(struct rt_block *b)
 	rt_token_each(b, end);
 }
 
+#ifndef __i386__
 /* As far as this process has mapped what they held; else another one does it. */
 static void bury(struct rt_block *b, struct rt_block *of)
 {
@@ -146,19 +160,26 @@ void rt_robust_bury(struct rt_block *b)
 	}
 }
 
+#endif
+
 void rt_robust_list(struct rt_block *b, u64 head)
 {
+#ifdef __i386__
+	b->robust = head;
+	rt_sys(NR_set_robust_list, 0, LIST_SIZE);
+#else
 	struct rt_alive *const a = &b->alive;
 
 	b->robust = head;
 	*a = (struct rt_alive){ .next = (word)&a->node, .offset = (word)&a->lock - (word)&a->node,
 				.node = (word)&a->next, .lock = b->tid };
-	rt_sys(NR_set_robust_list, a, 24);
+	rt_sys(NR_set_robust_list, a, LIST_SIZE);
+#endif
 }
 
 void rt_log_over(struct rt_block *b)
 {
 	b->logged = RT_LOG_OVER;
 	if (b->robust)
-		rt_sys(NR_set_robust_list, b->robust, 24);
+		rt_sys(NR_set_robust_list, b->robust, LIST_SIZE);
 }

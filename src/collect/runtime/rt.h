@@ -269,14 +269,21 @@ static inline word rt_prot(const struct rt_block *b, word prot)
 	return b->exec_all && (prot & PROT_READ) ? prot | PROT_EXEC : prot;
 }
 
-/* ---- map_program.c: where ptrace() is refused, only 64-bit programs -------------------------- */
-#if defined(__x86_64__) && !defined(RT_IDT)
+/* ---- files of other processes ---------------------------------------------------------------- */
+#ifndef RT_IDT
 void rt_controllers_file(char path[48], u32 fd);	/* by which path a descriptor of the
 							 * controller's is opened */
 void rt_file_of(char path[48], u32 pid, u32 fd);	/* ... of any process's */
+void rt_load_ranges(struct rt_block *b);	/* what is executable, where the runtime has loaded
+						 * the program */
+#else
+static inline void rt_load_ranges(struct rt_block *b) { }
+#endif
+
+/* ---- map_program.c: where ptrace() is refused, only 64-bit programs -------------------------- */
+#if defined(__x86_64__) && !defined(RT_IDT)
 extern char rt_exe[4096];		/* what /proc/self/exe is to the program; "": as it is */
 u64 rt_load(void);			/* map the program; its first instruction */
-void rt_load_ranges(struct rt_block *b);
 /* Of a loaded program that is about to make execve(): the file as a descriptor, or -1; and the
  * call, with what the controller has prepared for it. */
 long rt_load_open(struct rt_block *b);
@@ -284,14 +291,13 @@ long rt_load_exec(struct rt_block *b);
 #else
 #define rt_exe ""
 static inline u64 rt_load(void) { return 0; }
-static inline void rt_load_ranges(struct rt_block *b) { }
 static inline long rt_load_open(struct rt_block *b) { return -1; }
 static inline long rt_load_exec(struct rt_block *b) { return -ENOSYS; }
 #endif
 
-/* ---- to_log.c, from_log.c, replay_start.c: only 64-bit programs with a controller ------------ */
+/* ---- to_log.c, from_log.c, replay_start.c: only with a controller ---------------------------- */
 enum rt_call_next { RT_CALL_MAKE, RT_CALL_DONE, RT_CALL_LATER };
-#if defined(__x86_64__) && !defined(RT_IDT)
+#ifndef RT_IDT
 static inline int rt_records(const struct rt_block *b)
 {
 	return b->logged == RT_LOG_RECORD;
@@ -320,7 +326,7 @@ int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info
 static inline void rt_forget_fault(const struct rt_block *b, struct k_ucontext *uc)
 {
 	if (b->logged)
-		uc->greg[G_ERR] = uc->greg[G_TRAPNO] = uc->greg[G_CR2] = 0;
+		UC_ERR(uc) = UC_TRAPNO(uc) = UC_CR2(uc) = 0;
 }
 void rt_replay_call(struct rt_block *b);
 u64 rt_log_brk(const struct rt_block *b);	/* replayed: where the heap ends */
@@ -386,6 +392,10 @@ u64 rt_replay_load(u64 *brk);
 void rt_forget_ranges(void);
 void rt_forget_places(void);
 void rt_forget_signals(void);
+/* Another program begins in this process, whose code is in the region at @base of the code file
+ * (i386): nothing has an entry in its shadow. The segment registers are as the kernel sets them. */
+void rt_begin_space(u64 base);
+void rt_no_segments(void);
 static inline void rt_forget_all(void)
 {
 	rt_forget_ranges();

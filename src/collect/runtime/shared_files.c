@@ -10,10 +10,6 @@
 #define MOST 16
 #define ALL (~0ull >> 1)		/* bytes of a file */
 
-struct file_status {				/* struct stat of x86-64 */
-	u64 dev, ino, more[16];
-};
-
 static struct {				/* files that are or were mapped so, of this process */
 	u64 dev, ino;
 } files[MOST];
@@ -23,14 +19,16 @@ static u32 writes;			/* one of them is written by its mapping */
 /* Of mmap(). */
 enum rt_sharing rt_shares_file(struct rt_block *b)
 {
-	if ((ARG3 & (MAP_SHARED | MAP_ANONYMOUS)) != MAP_SHARED)
+	u64 m[6];
+
+	if (!rt_mmap_arguments(b, m) || (m[3] & (MAP_SHARED | MAP_ANONYMOUS)) != MAP_SHARED)
 		return RT_SHARES_NOT;
-	return ARG2 & PROT_WRITE ? RT_SHARES_WRITES : RT_SHARES_READS;
+	return m[2] & PROT_WRITE ? RT_SHARES_WRITES : RT_SHARES_READS;
 }
 
 static int is_one(u64 fd)
 {
-	struct file_status st;
+	struct k_stat st;
 
 	if (!nfile || rt_failed(rt_sys(NR_fstat, fd, &st)))
 		return 0;
@@ -42,7 +40,7 @@ static int is_one(u64 fd)
 
 static void remember(u64 fd)
 {
-	struct file_status st;
+	struct k_stat st;
 
 	if (nfile > MOST || is_one(fd) || rt_failed(rt_sys(NR_fstat, fd, &st)))
 		return;
@@ -64,11 +62,23 @@ static void written(struct rt_block *b, u64 fd, u64 off, u64 n)
 		rt_log_memory(b, at[i], at[i + 1]);
 }
 
+static u64 offset_of(u64 fd)
+{
+#ifdef NR__llseek
+	u64 now = 0;
+
+	rt_sys(NR__llseek, fd, 0, 0, &now, 1 /* SEEK_CUR */);
+	return now;
+#else
+	return (u64)rt_sys(NR_lseek, fd, 0, 1);
+#endif
+}
+
 /* Behind a call that has written @n bytes where the file's offset was. */
 static void written_there(struct rt_block *b, u64 fd, u64 n)
 {
 	if (nfile)
-		written(b, fd, (u64)rt_sys(NR_lseek, fd, 0, 1 /* SEEK_CUR */) - n, n);
+		written(b, fd, offset_of(fd) - n, n);
 }
 
 /* Behind pwrite() of @n bytes at @off: with O_APPEND they are at the file's end all the same. */
@@ -82,19 +92,24 @@ static void written_at(struct rt_block *b, u64 fd, u64 off, u64 n)
 		written(b, fd, off, n);
 }
 
+static void mapped(struct rt_block *b, u64 r, const u64 m[6])
+{
+	if (rt_shares_file(b) != RT_SHARES_NOT)
+		remember(m[4]);
+	if (rt_shares_file(b) != RT_SHARES_WRITES && !RT_IS_SEGMENT(b->call_length))
+		return;
+	writes = 1;
+	rt_log_memory(b, r, page_up(m[1]));
+}
+
 void rt_shared_file_call(struct rt_block *b)
 {
 	const u64 r = RET;
+	u64 m[6];
 
+	if (rt_mmap_arguments(b, m))
+		mapped(b, r, m);
 	switch (b->syscall) {
-	case NR_mmap:
-		if (rt_shares_file(b) != RT_SHARES_NOT)
-			remember(ARG4);
-		if (rt_shares_file(b) != RT_SHARES_WRITES && !RT_IS_SEGMENT(b->call_length))
-			break;
-		writes = 1;
-		rt_log_memory(b, r, page_up(ARG1));
-		break;
 	case NR_mremap:				/* of any memory: who knows */
 		if (writes && ARG2 > ARG1)
 			rt_log_memory(b, r + ARG1, page_up(ARG2 - ARG1));
@@ -109,9 +124,12 @@ void rt_shared_file_call(struct rt_block *b)
 		break;
 	case NR_pwrite:
 	case NR_pwritev:
-		written_at(b, ARG0, ARG3, r);
+		written_at(b, ARG0, CALL_OFFSET(ARG3, ARG4), r);
 		break;
 	case NR_sendfile:
+#ifdef NR_sendfile64
+	case NR_sendfile64:
+#endif
 		written_there(b, ARG0, r);
 		break;
 	case NR_ftruncate:

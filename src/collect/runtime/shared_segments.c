@@ -14,6 +14,7 @@
 #define IPC_STAT 2
 #define IPC_INFO 3
 
+#ifndef __i386__			/* sub_calls32.c has those of 32-bit programs */
 static long semaphores(const struct rt_block *b)
 {
 	u64 about[13] = { 0 };			/* struct semid64_ds: sem_nsems is the 11th */
@@ -75,6 +76,7 @@ long rt_ipc_size(const struct rt_block *b, u64 *at)
 		return sem_size(b, (u32)ARG2);
 	return b->syscall == NR_shmctl ? shm_size((u32)ARG1) : msg_size((u32)ARG1);
 }
+#endif
 
 /* ---- recorded -------------------------------------------------------------------------------- */
 int rt_known_segment(struct rt_block *b)

@@ -483,7 +483,7 @@ long rt_request_tiles(struct rt_block *b)
 }
 #endif
 
-#if defined __x86_64__ && !defined RT_IDT
+#ifndef RT_IDT
 /* Another program begins: the kernel has our handlers for none but those that it always has. */
 void rt_forget_signals(void)
 {

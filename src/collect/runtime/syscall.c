@@ -162,8 +162,9 @@ static long copy_call(struct rt_block *b, u64 flags, long nr, word call[5], u64 
 static void clone_again(struct rt_block *b, u64 flags, u64 stack, u64 tls, u64 tid_at)
 {
 	const int thread = (flags & CLONE_THREAD) != 0;
-	const word call[5] = { (thread ? CLONE_AGAIN : 17 /* SIGCHLD */) |
-			       (word)(flags & CLONE_SETTLS), 0, 0, 0, (word)tls };
+	word call[5] = { (thread ? CLONE_AGAIN : 17 /* SIGCHLD */) | (word)(flags & CLONE_SETTLS) };
+
+	call[CLONE_TLS] = (word)tls;
 
 	clone_as(b, thread ? flags : flags & (CLONE_CHILD_SETTID | CLONE_CLEAR_SIGHAND), stack,
 		 tid_at, NR_clone, call);
@@ -190,7 +191,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 		tid_at = arguments[2];
 	}
 	if (rt_replays(b)) {
-		clone_again(b, flags, stack, nr == NR_clone3 ? arguments[7] : ARG4, tid_at);
+		clone_again(b, flags, stack, nr == NR_clone3 ? arguments[7] : CLONE_TLS_AT, tid_at);
 		return;
 	}
 	if (made != flags)

@@ -14,7 +14,11 @@
 #define set(a, b)	{ PART_SET, a, b, 0 }
 #define CALL(nr, name, how, ...) [nr] = { HOW_##how, { __VA_ARGS__ } },
 static const struct rt_call calls[] = {
+#ifdef __i386__
+#include "calls32.inc"
+#else
 #include "calls.inc"
+#endif
 };
 #undef CALL
 #undef fix
@@ -34,20 +38,13 @@ const struct rt_call *rt_call_of(u64 nr)
 	return nr < NR_OF(calls) ? &calls[nr] : &none;
 }
 
-word *rt_arg(struct rt_block *b, u32 i)
-{
-	static const u8 gpr[6] = { RDI, RSI, RDX, R10, R8, R9 };
-
-	return &b->ctx.gpr[gpr[i]];
-}
-
 u64 rt_registers_check(const struct rt_block *b)
 {
 	u64 h = b->ctx.pc;
 
 	for (u32 i = 0; i < RT_NGPR; i++)
-		if (i != RCX && i != R11) {
-			h = (h ^ b->ctx.gpr[i]) * 0x9e3779b97f4a7c15ull;
+		if (!CALL_CHANGES(i)) {
+			h = (h ^ (word)b->ctx.gpr[i]) * 0x9e3779b97f4a7c15ull;
 			h ^= h >> 29;
 		}
 	return h;
@@ -80,7 +77,7 @@ static long ioctl_size(u32 cmd)
 		if (known[i].cmd == cmd)
 			return known[i].size == ~0u ? -1 : (long)known[i].size;
 	if (cmd >> 8 == 0x89)
-		return 40;				/* struct ifreq */
+		return sizeof(word) == 8 ? 40 : 32;	/* struct ifreq */
 	/* those that say themselves: of terminals, files, disks */
 	if (kind == 'T' || kind == 'f' || kind == 'X' || kind == 0x12 || kind == 0x94)
 		return cmd >> 31 ? (long)(cmd >> 16 & 0x3fff) : cmd >> 30 ? 0 : -1;
@@ -119,8 +116,10 @@ static long prctl_size(u32 what)
 
 long rt_sub_call(const struct rt_block *b, u64 *at, int *real)
 {
-	const long r = (long)RET;
+	const long r = (long)RET, narrow = rt_narrow_call(b, at, real);
 
+	if (narrow != RT_AS_USUAL)
+		return narrow;
 	*at = ARG1;
 	switch (b->syscall) {
 	case NR_ioctl:
@@ -175,13 +174,13 @@ static struct rt_event *room(struct rt_block *b, u32 n)
 {
 	const struct rt_block *l = rt_log_of(b);
 
-	if (l->log_at + n > RT_LOG_SIZE && !rt_ask(b, RQ_LOG, 0, 0, 0, 0)) {
+	if (l->log_at + n > LOG_SIZE && !rt_ask(b, RQ_LOG, 0, 0, 0, 0)) {
 		rt_log_over(b);
 		rt_group_leave(b);
 		rt_token_over();
 		return 0;
 	}
-	return PTR((word)l + RT_LOG + l->log_at);
+	return PTR((word)l + LOG_AT + l->log_at);
 }
 
 static void commit(struct rt_block *b, const struct rt_event *e)
@@ -189,7 +188,8 @@ static void commit(struct rt_block *b, const struct rt_event *e)
 	struct rt_block *l = rt_log_of(b);
 
 	l->nlogged++;
-	__atomic_store_n(&l->log_at, l->log_at + e->size, __ATOMIC_RELEASE);
+	/* it is below LOG_SIZE: its lower half is enough */
+	__atomic_store_n((rt_result *)&l->log_at, (word)(l->log_at + e->size), __ATOMIC_RELEASE);
 }
 
 static void put_event(struct rt_block *b, u32 type, u32 nr, const u64 a[6])
@@ -265,9 +265,10 @@ void rt_log_memory(struct rt_block *b, u64 at, u64 n)
 
 static void put_buffers(struct rt_block *b, u64 at, u64 count, u64 n)
 {
-	u64 v[2];
+	word v[2];
 
-	for (u64 i = 0; i < count && i < 1024 && n && !rt_get(v, at + 16 * i, 16); i++) {
+	for (u64 i = 0; i < count && i < 1024 && n && !rt_get(v, at + sizeof v * i, sizeof v);
+	     i++) {
 		const u64 part = v[1] < n ? v[1] : n;
 
 		put_data(b, v[0], part);
@@ -277,7 +278,7 @@ static void put_buffers(struct rt_block *b, u64 at, u64 count, u64 n)
 
 static void put_message(struct rt_block *b, u64 at, u64 n)
 {
-	u64 m[7];				/* struct msghdr: name, its length; buffers, how
+	word m[7];				/* struct msghdr: name, its length; buffers, how
 						 * many; control, its length; flags */
 
 	if (rt_get(m, at, sizeof m))
@@ -288,9 +289,22 @@ static void put_message(struct rt_block *b, u64 at, u64 n)
 	put_data(b, at, sizeof m);
 }
 
-static void put_part(struct rt_block *b, const struct rt_part *p, u64 r)
+static void put_messages(struct rt_block *b, u64 at, u64 r)
 {
-	const u64 at = *rt_arg(b, p->arg), by = *rt_arg(b, p->by);
+	const u32 size = 8 * sizeof(word);	/* struct mmsghdr: how many bytes, behind it */
+	u32 n;
+
+	for (u64 i = 0; i < r && !rt_get(&n, at + size * i + 7 * sizeof(word), 4); i++) {
+		put_message(b, at + size * i, n);
+		put_data(b, at + size * i, size);
+	}
+}
+
+/* Part @p of a call that has the arguments @a and the result @r. */
+static void put_part(struct rt_block *b, const struct rt_part *p, const word a[6], u64 r)
+{
+	const u64 at = a[p->arg], by = a[p->by];
+	const u32 bits = 8 * sizeof(word);
 	u32 n = 0;
 
 	if (!at)
@@ -319,20 +333,18 @@ static void put_part(struct rt_block *b, const struct rt_part *p, u64 r)
 		put_message(b, at, r);
 		break;
 	case PART_MSGS:
-		for (u64 i = 0; i < r && !rt_get(&n, at + 64 * i + 56, 4); i++) {
-			put_message(b, at + 64 * i, n);
-			put_data(b, at + 64 * i, 64);
-		}
+		put_messages(b, at, r);
 		break;
 	case PART_SET:
-		put_data(b, at, (by + 63) / 64 * 8);
+		put_data(b, at, (by + bits - 1) / bits * sizeof(word));
 		break;
 	}
 }
 
-static void put_call(struct rt_block *b, u64 result)
+static void put_call(struct rt_block *b, word result)
 {
-	const int names = (b->syscall == NR_mmap && !(ARG3 & MAP_ANONYMOUS)) ||
+	u64 m[6];
+	const int names = (rt_mmap_arguments(b, m) && !(m[3] & MAP_ANONYMOUS)) ||
 			  ((b->syscall == NR_shmat || rt_call_of(b->syscall)->how == HOW_FORKS) &&
 			   !rt_failed((long)result));
 
@@ -377,6 +389,10 @@ static u32 borrows;			/* ... and this one's parent waits for it */
 /* Whoever attaches or maps a segment is one of the group, as are its children. 0: it cannot be. */
 static int joins_group(struct rt_block *b)
 {
+	if (!RT_GROUPS) {
+		end_log(b, RT_END_SEGMENT, RT_SEGMENT_NARROW);
+		return 0;
+	}
 	if (borrows) {				/* its parent is in the group, and waits for it */
 		end_log(b, RT_END_CALL, b->syscall);
 		return 0;
@@ -392,14 +408,15 @@ static void maps_segment(struct rt_block *b, u64 which)
 		b->call_length = which;
 }
 
-static int known_file(struct rt_block *b)
+/* @b maps memory, with the arguments @m of mmap(). */
+static int known_file(struct rt_block *b, const u64 m[6])
 {
 	b->call_length = 0;
-	if (ARG3 & MAP_ANONYMOUS) {
-		shares |= ARG3 & MAP_SHARED;
+	if (m[3] & MAP_ANONYMOUS) {
+		shares |= m[3] & MAP_SHARED;
 		return 1;
 	}
-	if (!rt_ask(b, RQ_LOG_FILE, ARG4, ARG5, ARG1, rt_shares_file(b)))
+	if (!rt_ask(b, RQ_LOG_FILE, m[4], m[5], m[1], rt_shares_file(b)))
 		return 0;
 	if (RT_IS_SEGMENT(b->mail.r[0])) {
 		maps_segment(b, b->mail.r[0]);
@@ -411,10 +428,10 @@ static int known_file(struct rt_block *b)
 	}
 	if (rt_shares_file(b) == RT_SHARES_WRITES) {
 		shares |= b->mail.r[0] != 0;
-		return b->mail.r[0] || rt_failed(rt_sys(NR_fcntl, ARG4, 1 /* F_GETFD */));
+		return b->mail.r[0] || rt_failed(rt_sys(NR_fcntl, m[4], 1 /* F_GETFD */));
 	}
 	b->call_length = b->mail.r[0];
-	return b->call_length || rt_failed(rt_sys(NR_fcntl, ARG4, 1));
+	return b->call_length || rt_failed(rt_sys(NR_fcntl, m[4], 1));
 }
 
 static void attaches(struct rt_block *b)
@@ -459,16 +476,16 @@ static void note_sharing(struct rt_block *b)
 	if (flags == CLONE_VM || (borrows && !flags))
 		end_log(b, RT_END_SHARED, 0);
 	else if (shares && !flags && b->syscall != NR_vfork)
-		rt_token_group(b);
+		joins_group(b);
 }
 
-/* What is known of @c before it is made says that what it does cannot be recorded. */
-static int ends_before(struct rt_block *b, const struct rt_call *c)
+/* What is known of a call before it is made, by @nr, says that what it does cannot be recorded. */
+static int ends_before(struct rt_block *b, u32 nr)
 {
-	u64 at;
+	u64 at, m[6];
 	int real;
 
-	switch (c->how) {
+	switch (rt_call_of(nr)->how) {
 	case HOW_ENDS:
 		end_log(b, RT_END_CALL, b->syscall);
 		return 1;
@@ -481,11 +498,11 @@ static int ends_before(struct rt_block *b, const struct rt_call *c)
 				b->syscall == NR_ioctl ? ARG1 : b->syscall);
 		break;
 	case HOW_REAL:
-		if (b->syscall == NR_mmap && !known_file(b))
+		if (rt_mmap_arguments(b, m) && !known_file(b, m))
 			end_log(b, RT_END_FILE, 0);
-		else if (b->syscall == NR_shmat)
+		else if (nr == NR_shmat)
 			attaches(b);
-		else if (b->syscall == NR_mremap)
+		else if (nr == NR_mremap)
 			remaps(b);
 		break;
 	}
@@ -545,26 +562,36 @@ static void check_end(struct rt_block *b, const struct rt_call *c)
 		rt_ask(b, RQ_CHECK, 1, 0, 0, 0);
 }
 
+/* It may change a length that the call has. */
+static void note_length(struct rt_block *b, const struct rt_call *c, const word a[6])
+{
+	u32 n;
+
+	for (u32 i = 0; i < NR_OF(c->part); i++)
+		if (c->part[i].kind == PART_LEN)
+			b->call_length = rt_get(&n, a[c->part[i].by], 4) ? 0 : n;
+}
+
 int rt_record_begin(struct rt_block *b)
 {
 	const struct rt_call *c = rt_call_of(b->syscall);
-	u32 n;
+	word a[6];
+	u32 nr;
 
 	/* A handler that is done returns first: signals that come faster than they are given would
 	 * else interrupt each other until there is no stack. */
-	if (b->syscall != NR_rt_sigreturn && signals_first(b))
+	if (!IS_SIGRETURN(b->syscall) && signals_first(b))
 		return RT_CALL_LATER;
 	b->call_check = rt_registers_check(b);
-	if (ends_before(b, c))
+	nr = rt_inner_call(b, a);
+	if (ends_before(b, nr))
 		return RT_CALL_MAKE;
-	for (u32 i = 0; i < NR_OF(c->part); i++)
-		if (c->part[i].kind == PART_LEN)
-			b->call_length = rt_get(&n, *rt_arg(b, c->part[i].by), 4) ? 0 : n;
+	note_length(b, rt_call_of(nr), a);
 	if (b->syscall == NR_exit && rt_token_shared())
 		end_thread(b);
 	else if (c->how == HOW_EXITS)
 		rt_robust_end_process(b);
-	if (c->how == HOW_EXITS || b->syscall == NR_rt_sigreturn)
+	if (c->how == HOW_EXITS || IS_SIGRETURN(b->syscall))
 		put_call(b, 0);
 	b->log_place = RT_PLACE_CALL;
 	check_begin(b, c);
@@ -592,43 +619,52 @@ static void put_child(struct rt_block *b)
 		put_data(b, args[3], 4);
 }
 
-void rt_record_end(struct rt_block *b)
+/* What the kernel has written to memory, but for what calls of a kind of their own do. */
+static void put_written(struct rt_block *b, long r)
 {
-	const struct rt_call *c = rt_call_of(b->syscall);
-	const long r = (long)RET;
+	word a[6];
+	const struct rt_call *c = rt_call_of(rt_inner_call(b, a));
 	long n;
 	u64 at;
 	int real;
 
-	if (c->how == HOW_NONE && !rt_failed(r)) {
-		end_log(b, RT_END_CALL, b->syscall);
-		return;
-	}
 	if (c->how == HOW_FORKS && !rt_failed(r)) {
 		put_child(b);
 	} else if (c->how == HOW_SUB) {
 		n = rt_sub_call(b, &at, &real);
-		if (n > 0 && at && (!rt_failed(r) || b->syscall == NR_futex))
+		if (n > 0 && at && (!rt_failed(r) || IS_FUTEX(b->syscall)))
 			put_data(b, at, (u64)n);
-		if (b->syscall == NR_futex && (ARG1 & 127) == 5)	/* FUTEX_WAKE_OP */
+		if (IS_FUTEX(b->syscall) && (ARG1 & 127) == 5)	/* FUTEX_WAKE_OP */
 			put_data(b, ARG4, 4);
 	} else if (c->how != HOW_OWN) {
 		for (u32 i = 0; i < NR_OF(c->part); i++)
 			if (c->part[i].kind &&
 			    (!rt_failed(r) || c->part[i].kind == PART_ALWAYS))
-				put_part(b, &c->part[i], (u64)r);
+				put_part(b, &c->part[i], a, (word)r);
 	}
+}
+
+void rt_record_end(struct rt_block *b)
+{
+	const struct rt_call *c = rt_call_of(b->syscall);
+	const long r = (long)RET;
+
+	if (c->how == HOW_NONE && !rt_failed(r)) {
+		end_log(b, RT_END_CALL, b->syscall);
+		return;
+	}
+	put_written(b, r);
 	if (b->syscall == NR_get_robust_list && !rt_failed(r) && (!ARG0 || ARG0 == b->tid)) {
-		rt_put(ARG1, &b->robust, 8);	/* the kernel has another one */
-		put_data(b, ARG1, 8);
+		rt_put(ARG1, &b->robust, sizeof(word));	/* the kernel has another one */
+		put_data(b, ARG1, sizeof(word));
 	}
 	if (b->syscall == NR_process_vm_writev && ARG0 == b->pid && !rt_failed(r))
-		put_buffers(b, ARG3, ARG4, (u64)r);
+		put_buffers(b, ARG3, ARG4, (word)r);
 	if (b->syscall == NR_shmat && !rt_failed(r) && !b->call_length) {
 		end_log(b, RT_END_CALL, b->syscall);
 		return;
 	}
-	put_call(b, (u64)r);
+	put_call(b, (word)r);
 	if (!rt_failed(r))
 		rt_shared_file_call(b);
 	b->log_place = RT_PLACE_CALL;
@@ -703,7 +739,7 @@ int rt_logged_insn(struct rt_block *b, u64 pc)
 
 	if (rt_get(bytes, pc, 15))
 		rt_get(bytes, pc, 4096 - (pc & 4095));		/* it ends with its page */
-	if (bytes[0] == 0xcd && bytes[1] == 0x80 && b->logged == RT_LOG_RECORD)
+	if (RT_NGPR == 16 && bytes[0] == 0xcd && bytes[1] == 0x80 && b->logged == RT_LOG_RECORD)
 		end_log(b, RT_END_INT80, 0);
 	rt_odd_decode(bytes, &o);
 	if (!o.what)

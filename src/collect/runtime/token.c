@@ -51,12 +51,12 @@ static void unlock(void)
 }
 
 /* xorshift64*, by Vigna: 32 random bits. */
-static u64 chance(void)
+static u32 chance(void)
 {
 	g.random ^= g.random >> 12;
 	g.random ^= g.random << 25;
 	g.random ^= g.random >> 27;
-	return g.random * 0x2545f4914f6cdd1dull >> 32;
+	return (u32)(g.random * 0x2545f4914f6cdd1dull >> 32);
 }
 
 int rt_token_shared(void)
@@ -230,7 +230,7 @@ static void wait_in_queue(struct rt_block *b)
 static u64 random_quantum(struct rt_block *b)
 {
 	static const u32 most[] = { 1u << 4, 1u << 7, 1u << 10, 1u << 14 };
-	const u64 n = chance();
+	const u32 n = chance();
 
 	if (n % 32 == 0 || b->token_quantum > most[2])
 		b->token_quantum = most[(n >> 8) % NR_OF(most)];
@@ -368,39 +368,54 @@ static enum waits futex_waits(u32 op)
 #define POLLIN 1
 #define POLLOUT 4
 
-static enum waits call_waits(struct rt_block *b)
+/* Of call @nr with arguments @a. */
+static enum waits any_call_waits(const struct rt_block *b, u32 nr, const word a[6])
 {
-	const struct rt_call *c = rt_call_of(b->syscall);
-
-	if (c->how != HOW_PLAIN && c->how != HOW_SUB)
-		return KEEPS;
-	switch (b->syscall) {
+	switch (nr) {
 	case NR_kill: case NR_tkill: case NR_tgkill: case NR_rt_sigqueueinfo:
 	case NR_rt_tgsigqueueinfo: case NR_pidfd_send_signal:
 		/* who is killed does not execute then, or is here */
-		return (u32)ARG0 == b->pid || (u32)ARG0 == b->tid ? PERHAPS : KEEPS;
+		return (u32)a[0] == b->pid || (u32)a[0] == b->tid ? PERHAPS : KEEPS;
 	case NR_futex:
-		return futex_waits((u32)ARG1);
+		return futex_waits((u32)a[1]);
 	case NR_read: case NR_readv: case NR_recvfrom: case NR_recvmsg:
-		return is_ready(ARG0, POLLIN) ? PERHAPS : WAITS;
+		return is_ready(a[0], POLLIN) ? PERHAPS : WAITS;
 	case NR_write: case NR_writev: case NR_sendto: case NR_sendmsg:
-		return is_ready(ARG0, POLLOUT) ? PERHAPS : WAITS;
+		return is_ready(a[0], POLLOUT) ? PERHAPS : WAITS;
 	case NR_wait4:
-		return ARG2 & 1 /* WNOHANG */ ? PERHAPS : WAITS;
+		return a[2] & 1 /* WNOHANG */ ? PERHAPS : WAITS;
 	case NR_waitid:
-		return ARG3 & 1 ? PERHAPS : WAITS;
+		return a[3] & 1 ? PERHAPS : WAITS;
 	case NR_poll:
-		return ARG2 ? WAITS : PERHAPS;
+		return a[2] ? WAITS : PERHAPS;
 	case NR_epoll_wait: case NR_epoll_pwait:
-		return ARG3 ? WAITS : PERHAPS;
+		return a[3] ? WAITS : PERHAPS;
 	case NR_sched_yield: case NR_pause: case NR_nanosleep: case NR_clock_nanosleep:
 	case NR_rt_sigsuspend: case NR_rt_sigtimedwait: case NR_select: case NR_pselect6:
 	case NR_ppoll: case NR_epoll_pwait2: case NR_accept: case NR_accept4: case NR_connect:
 	case NR_flock: case NR_msgrcv: case NR_semop: case NR_semtimedop: case NR_fsync:
 	case NR_fdatasync: case NR_futex_wait: case NR_futex_waitv:
 		return WAITS;
+#ifdef __i386__
+	case NR_futex_time64:
+		return futex_waits((u32)a[1]);
+	case NR_waitpid:
+		return a[2] & 1 /* WNOHANG */ ? PERHAPS : WAITS;
+	case NR_sigsuspend: case NR_clock_nanosleep_time64: case NR_pselect6_time64:
+	case NR_ppoll_time64: case NR_rt_sigtimedwait_time64:
+		return WAITS;
+#endif
 	}
 	return g.random && chance() % 4 == 0 ? WAITS : PERHAPS;
+}
+
+static enum waits call_waits(struct rt_block *b)
+{
+	const struct rt_call *c = rt_call_of(b->syscall);
+	word a[6];
+	const u32 nr = rt_inner_call(b, a);
+
+	return c->how == HOW_PLAIN || c->how == HOW_SUB ? any_call_waits(b, nr, a) : KEEPS;
 }
 
 void rt_token_call(struct rt_block *b)
@@ -497,7 +512,6 @@ static struct rt_block *member(u64 id)
 	return m;
 }
 
-extern void rt_exit_raw(long nr, word status, u32 *state) __attribute__((noreturn));
 extern void rt_park(u32 *state) __attribute__((noreturn));
 
 /* Another program takes the place of this one. While the first thread is there, /proc tells what
@@ -509,7 +523,7 @@ __attribute__((noreturn)) static void end(struct rt_block *b)
 	rt_sys(NR_rt_sigprocmask, 2, &all, 0, 8);
 	if (b->tid == b->pid)
 		rt_park(&b->state);
-	rt_exit_raw(NR_exit, 0, &b->state);
+	rt_exit_thread(b, NR_exit, 0);
 }
 
 void rt_token_await(struct rt_block *b)

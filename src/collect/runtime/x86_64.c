@@ -87,6 +87,18 @@ void rt_unplace(u64 lo, u64 hi)
 	unlock_places();
 }
 
+void rt_begin_space(u64 base)
+{
+	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != RT_SHADOW)
+		rt_fail("pugmark: no room for translated code in the traced process\n");
+}
+
+void rt_no_segments(void)
+{
+	rt_sys(NR_arch_prctl, 0x1002 /* ARCH_SET_FS */, 0);
+}
+
 void rt_forget_places(void)
 {
 	nplace = 0;
@@ -114,21 +126,6 @@ int rt_place(const struct rt_cmd *c)
 	if (!(c->a[3] & PROT_EXEC))
 		rt_sys(NR_mprotect, c->a[2], c->a[1], c->a[3] & 7);
 	return 1;
-}
-
-void rt_file_of(char path[48], u32 pid, u32 fd)
-{
-	u32 n = rt_write_text(path, "/proc/");
-
-	n += rt_write_decimal(path + n, pid);
-	n += rt_write_text(path + n, "/fd/");
-	n += rt_write_decimal(path + n, fd);
-	path[n] = 0;
-}
-
-void rt_controllers_file(char path[48], u32 fd)
-{
-	rt_file_of(path, RT_SESSION->pid, fd);
 }
 
 static long open_file(const struct rt_cmd *c)

@@ -12,6 +12,10 @@
 #define TRACE_CHUNK RT_CHUNK
 #define TRACE_STRIDE RT_CHUNK_STRIDE
 #define TRACE_CHUNKS RT_CHUNKS
+#define LOG_AT RT_LOG
+#define LOG_SIZE RT_LOG_SIZE
+#define LOCKS_AT RT_LOCKS
+#define LOAD_AT RT_LOAD
 #define COUNTERS_AT RT_COUNTERS
 #define MANIFEST_AT IMG_MANIFEST
 #define IMG_BLOCKS (RT_BLOCKS / 2)	/* in front of IMG_STORE */
@@ -19,7 +23,10 @@
 #define RECORD_UNITS(n) ((10 + 4 * (n) + 7) / 8)	/* see trace/idt.h */
 typedef u64 rt_count;
 
-#define CLONE_TID_AT ARG3		/* of clone(): argument child_tid */
+#define MMAP_SHIFT 0
+#define CLONE_TID_AT ARG3		/* of clone(): argument child_tid; which one tls is */
+#define CLONE_TLS 4
+#define CLONE_TLS_AT ARG4
 
 #define NR_read 0
 #define NR_write 1
@@ -160,6 +167,15 @@ typedef u64 rt_count;
 #define NR_stat 4
 #define O_LARGEFILE 0
 
+#define IS_FUTEX(nr) ((nr) == NR_futex)
+#define IS_SIGRETURN(nr) ((nr) == NR_rt_sigreturn)
+#define CALL_CHANGES(reg) ((reg) == RCX || (reg) == R11)
+#define RT_GROUPS 1
+#define CALL_OFFSET(low, high) ((u64)(low))	/* of pwrite(), pwritev() */
+struct k_stat {				/* struct stat */
+	u64 dev, ino, more[16];
+};
+
 #define rt_map(at, size, prot, flags, fd, off) rt_sys(NR_mmap, at, size, prot, flags, fd, off)
 #define rt_pread(fd, to, n, off) rt_sys(NR_pread, fd, to, n, off)
 #define rt_pwrite(fd, from, n, off) rt_sys(NR_pwrite, fd, from, n, off)
@@ -197,6 +213,8 @@ static const uint8_t greg_of[16] = {
 #define UC_FLAGS(uc) ((uc)->greg[G_EFL])
 #define UC_FX(uc) PTR((uc)->fpstate)
 #define UC_ERR(uc) ((uc)->greg[G_ERR])
+#define UC_TRAPNO(uc) ((uc)->greg[G_TRAPNO])
+#define UC_CR2(uc) ((uc)->greg[G_CR2])
 
 #define ARG0 b->ctx.gpr[RDI]
 #define ARG1 b->ctx.gpr[RSI]

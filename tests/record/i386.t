@@ -1,0 +1,75 @@
+# Recordings of 32-bit programs: replays print what was recorded, and end so; signals, threads, faults, code that changes, segments.
+# needs: $PROGRAMS/i386/args
+# if: "$TESTS/can-32-bit"
+# timeout: 300
+$ cat >both <<'E'
++ # both PROGRAM [ARG...]: is a replay what was recorded?
++ pugmark record -q -o r.pugrec -- "$@" >rec 2>rec.err </dev/null; a=$?
++ pugmark replay -q r.pugrec >rep 2>rep.err; b=$?
++ [ $a = $b ] && cmp rec rep && cmp rec.err rep.err && echo "${1##*/} $a"
++ E
+$ for p in args cuts exits jumps faults pending segv threads timer refs seccomp holes gathers stops old; do sh both "$PROGRAMS/i386/$p"; done
+> args 0
+> cuts 3
+> exits 0
+> jumps 0
+> faults 0
+> pending 0
+> segv 0
+> threads 0
+> timer 0
+> refs 0
+> seccomp 0
+> holes 0
+> gathers 0
+> stops 0
+> old 0
+$ for seed in 1 2 3; do pugmark record -q --chaos $seed -o c.pugrec -- "$PROGRAMS/i386/threads" >rec; pugmark replay -q c.pugrec >rep; cmp rec rep; done
+# The same instructions and data addresses as the single-stepper sees of the program itself.
+$ for p in args cuts refs; do "$TESTS/record/stepped" "$PROGRAMS/i386/$p"; done
+> equal, references too
+> equal, references too
+> equal, references too
+# Processes, programs that are executed, and one of another width, where the recording ends.
+$ cat >x.c <<'E'
++ #include <stdio.h>
++ #include <stdlib.h>
++ #include <string.h>
++ #include <sys/wait.h>
++ #include <unistd.h>
++ struct account { int balance; } account = { 100 };
++ __attribute__((noinline)) void deposit(struct account *a, int n) { a->balance += n; __asm__ volatile("" ::: "memory"); }
++ int main(int argc, char **argv)
++ {
++ 	int st;
++ 	if (argc > 1) { printf("%s %d\n", argv[1], account.balance); return 4; }
++ 	for (int i = 0; i < 3; i++) deposit(&account, i);
++ 	if (!fork()) { execl(argv[0], argv[0], "child", (char *)0); _exit(9); }
++ 	wait(&st);
++ 	printf("balance %d, status %d\n", account.balance, WEXITSTATUS(st));
++ 	fflush(stdout);
++ 	execl(argv[0], argv[0], "again", (char *)0);
++ 	return 1;
++ }
++ E
+$ gcc -m32 -O1 -g -fno-pie -no-pie -idirafter /usr/include/$(uname -m)-linux-gnu -o x x.c; sh both ./x; cat rep
+> x 4
+> child 100
+> balance 103, status 4
+> again 100
+$ pugmark query r.pugrec 'calls deposit' | grep -o 'stack2=[^ ]*'; a=0x$(nm x | awk '$3 == "account" { print $1 }'); pugmark query r.pugrec "writes $a+4" | sed 's/.*: //'; p=$(pugmark query -n 1 r.pugrec 'calls deposit' | cut -d' ' -f1); pugmark query r.pugrec "value all at $p" | cut -d' ' -f1 | tr '\n' ' '
+> stack2=0x0
+> stack2=0x1
+> stack2=0x2
+> 0x64 -> 0x64
+> 0x64 -> 0x65
+> 0x65 -> 0x67
+> eax ebx ecx edx esi edi ebp esp eip eflags 
+$ pugmark convert -q r.pugrec r.pug && pugmark convert -q -j 2 r.pugrec j.pug && pugmark verify r.pug | tail -n 1 && pugmark info r.pug | grep -o 'x86-32'; for f in r j; do pugmark head -n 1000000000 $f.pug 2>/dev/null | wc -l; done | uniq | wc -l
+> r.pug: good
+> x86-32
+> 1
+$ pugmark record -q -o w.pugrec -- sh -c "exec ./x again" 2>&1 | sed 's/process [0-9]*/process N/'; pugmark replay -q w.pugrec
+> pugmark: the recording ends here: process N executes a program of 32 bits
+> again 100
+! pugmark: the recording ends here: the program executes a program of 32 bits
