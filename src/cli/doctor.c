@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cache_dir.h"
 #include "cli/doctor.h"
 #include "collect/control/process.h"
 
@@ -408,7 +409,7 @@ static void check_cache(struct ability *f)
 	uint64_t bytes;
 	unsigned files;
 
-	if (!pm_run_cache_dir(path, sizeof path)) {
+	if (!pm_cache_directory(path, sizeof path)) {
 		say(f, VERDICT_LIMITED, "no directory for translations: neither XDG_CACHE_HOME nor "
 					"HOME is set; each run translates anew");
 		advise(f, "--cache-dir DIR");

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "pugmark/pugmark.h"
 #include "trace/champsim.h"
+#include "trace/champsim_kept.h"
 
 /* ---- what modules are compiled against ------------------------------------------------------- */
 
@@ -261,64 +262,131 @@ static enum pm_status write_module(const struct module_place *p, const char *dir
 	return st;
 }
 
-/* @dir/module.so becomes what @dir/module.cc and, unless it is whole, the other sources make. The
- * exit status, as run(). */
-static int compile_once(const struct module_place *p, const char *dir, const struct words *sources,
-			bool whole, const char *log, struct pm_err *err)
-{
-	static const char *const flags[] = {
-		"-std=c++17", "-O2", "-shared", "-fPIC", "-w", "-fvisibility=hidden",
-		"-fno-lifetime-dse", "-DCHAMPSIM_MODULE",
-	};
-	const char *cxx = getenv("CXX");
-	struct words w = { 0 };
-	int status = -1;
+static const char *const options[] = {
+	"-std=c++17", "-O2", "-fPIC", "-w", "-fvisibility=hidden", "-fno-lifetime-dse",
+	"-DCHAMPSIM_MODULE",
+};
 
+static const char *compiler(void)
+{
+	const char *cxx = getenv("CXX");
+
+	return cxx && *cxx ? cxx : "c++";
+}
+
+/* A module that is compiled, in the folder @dir. */
+struct compiling {
+	const struct module_place *p;
+	const char *dir;
+	char *log;			/* what the compiler says */
+	struct words sources;
+	struct words rules;		/* files that say what has been read */
+};
+
+/* The command that makes @dir/@to of @from, without a zero at its end. */
+static void begin_command(const struct compiling *c, struct words *w, const char *to,
+			  const char *from)
+{
 	/* CXX may be several words */
-	add_word(&w, "/bin/sh", "", "");
-	add_word(&w, "-c", "", "");
-	add_word(&w, "exec ", cxx && *cxx ? cxx : "c++", " \"$@\"");
-	add_word(&w, "sh", "", "");
-	for (size_t i = 0; i < NR(flags); i++)
-		add_word(&w, flags[i], "", "");
-	add_word(&w, "-I", dir, "");
-	add_word(&w, "-I", p->dir, "");
-	add_word(&w, "-o", dir, "/module.so");
-	add_word(&w, dir, "/module.cc", "");
-	for (size_t i = 0; i < sources->n && !whole; i++)
-		if (p->header || !is_own(p, sources->v[i]))
-			add_word(&w, sources->v[i], "", "");
-	pm_grow(w.v, w.n, w.cap);
-	w.v[w.n] = NULL;
-	if (!write_module(p, dir, sources, whole, err))
-		status = run(w.v, log, err);
-	free_words(&w);
+	add_word(w, "/bin/sh", "", "");
+	add_word(w, "-c", "", "");
+	add_word(w, "exec ", compiler(), " \"$@\"");
+	add_word(w, "sh", "", "");
+	for (size_t i = 0; i < NR(options); i++)
+		add_word(w, options[i], "", "");
+	add_word(w, "-o", c->dir, to);
+	add_word(w, from, "", "");
+}
+
+static int end_command(const struct compiling *c, struct words *w, struct pm_err *err)
+{
+	int status;
+
+	pm_grow(w->v, w->n, w->cap);
+	w->v[w->n] = NULL;
+	status = run(w->v, c->log, err);
+	free_words(w);
 	return status;
 }
 
-/* All sources in one text take a third of the time. Those that do not go together are compiled one
- * by one. */
-static enum pm_status compile(const struct module_place *p, const char *dir, struct pm_err *err)
+/* Compiles the source @from to @dir/@to; the rule goes to another file there, called @rule. The
+ * exit status, as run(). */
+static int compile_one(struct compiling *c, const char *to, const char *from, const char *rule,
+		       bool shared, struct pm_err *err)
 {
-	const char *cxx = getenv("CXX");
-	struct words sources = { 0 };
-	struct pm_buf log = { 0 };
+	struct words w = { 0 };
+
+	begin_command(c, &w, to, from);
+	add_word(&w, shared ? "-shared" : "-c", "", "");
+	add_word(&w, "-I", c->dir, "");
+	add_word(&w, "-I", c->p->dir, "");
+	add_word(&w, "-MD", "", "");
+	add_word(&w, "-MF", "", "");
+	add_word(&w, c->dir, rule, "");
+	add_word(&c->rules, c->dir, rule, "");
+	return end_command(c, &w, err);
+}
+
+static int compile_whole(struct compiling *c, struct pm_err *err)
+{
+	struct pm_buf from = { 0 };
 	int status = -1;
 
-	pm_buf_printf(&log, "%s/log", dir);
-	pm_buf_add(&log, "", 1);
-	if (!find_sources(&sources, p, err))
-		status = compile_once(p, dir, &sources, true, (const char *)log.p, err);
-	if (status > 0 && status != 127 && sources.n > 1)
-		status = compile_once(p, dir, &sources, false, (const char *)log.p, err);
+	pm_buf_printf(&from, "%s/module.cc", c->dir);
+	pm_buf_add(&from, "", 1);
+	if (!write_module(c->p, c->dir, &c->sources, true, err))
+		status = compile_one(c, "/module.so", (const char *)from.p, "/module.d", true, err);
+	pm_buf_release(&from);
+	return status;
+}
+
+/* One by one, then all of them are linked. */
+static int compile_parts(struct compiling *c, struct pm_err *err)
+{
+	struct words from = { 0 }, objects = { 0 }, link = { 0 };
+	int status = -1;
+
+	free_words(&c->rules);
+	c->rules = (struct words){ 0 };
+	add_word(&from, c->dir, "/module.cc", "");
+	for (size_t i = 0; i < c->sources.n; i++)
+		if (c->p->header || !is_own(c->p, c->sources.v[i]))
+			add_word(&from, c->sources.v[i], "", "");
+	if (!write_module(c->p, c->dir, &c->sources, false, err))
+		status = 0;
+	for (size_t i = 0; i < from.n && !status; i++) {
+		char object[32], rule[32];
+
+		sprintf(object, "/%zu.o", i);
+		sprintf(rule, "/%zu.d", i);
+		add_word(&objects, c->dir, object, "");
+		status = compile_one(c, object, from.v[i], rule, false, err);
+	}
+	if (!status) {
+		begin_command(c, &link, "/module.so", objects.v[0]);
+		for (size_t i = 1; i < objects.n; i++)
+			add_word(&link, objects.v[i], "", "");
+		add_word(&link, "-shared", "", "");
+		status = end_command(c, &link, err);
+	}
+	free_words(&from);
+	free_words(&objects);
+	return status;
+}
+
+/* @dir/module.so. All sources in one text take a third of the time. Those that do not go together
+ * are compiled one by one. */
+static enum pm_status compile(struct compiling *c, struct pm_err *err)
+{
+	int status = compile_whole(c, err);
+
+	if (status > 0 && status != 127 && c->sources.n > 1)
+		status = compile_parts(c, err);
 	if (status == 127)
 		pm_fail_file(err, "ChampSim modules need a C++ compiler, and '%s' cannot be run "
-			     "(Debian: the package g++; CXX names another)",
-			     cxx && *cxx ? cxx : "c++");
+			     "(Debian: the package g++; CXX names another)", compiler());
 	else if (status > 0)
-		first_error((const char *)log.p, p->stem, err);
-	free_words(&sources);
-	pm_buf_release(&log);
+		first_error(c->log, c->p->stem, err);
 	return status ? PM_ERR : PM_OK;
 }
 
@@ -372,10 +440,63 @@ static enum pm_status load(const struct module_place *p, const char *dir, struct
 	return PM_OK;
 }
 
-static enum pm_status compile_and_load(const struct module_place *p, struct pm_err *err)
+/* Everything that the object depends on but for what the compiler will find by itself. */
+static void find_key(struct champsim_kept *k, const struct compiling *c)
+{
+	champsim_kept_text(k, c->p->dir);
+	champsim_kept_text(k, c->p->stem);
+	champsim_kept_text(k, c->p->header ? "header" : "");
+	for (size_t i = 0; i < c->sources.n; i++)
+		champsim_kept_file(k, c->sources.v[i]);
+	for (size_t i = 0; i < NR(options); i++)
+		champsim_kept_text(k, options[i]);
+	for (size_t i = 0; i < NR(carried); i++) {
+		champsim_kept_text(k, carried[i].name);
+		champsim_kept_text(k, carried[i].text);
+	}
+	for (size_t i = 0; i < NR(names); i++)
+		champsim_kept_text(k, names[i]);
+	champsim_kept_compiler(k, compiler());
+}
+
+static enum pm_status compile_and_load(struct compiling *c, struct pm_err *err)
+{
+	struct champsim_kept kept;
+	struct pm_err useless = { 0 };
+	enum pm_status st = PM_OK;
+	struct pm_buf so = { 0 };
+	bool done;
+
+	pm_buf_printf(&so, "%s/module.so", c->dir);
+	pm_buf_add(&so, "", 1);
+	champsim_kept_open(&kept);
+	find_key(&kept, c);
+	done = champsim_kept_load(&kept, (const char *)so.p);
+	if (done && load(c->p, c->dir, &useless)) {
+		champsim_kept_remove(&kept);
+		done = false;
+	}
+	if (!done) {
+		st = write_interface(c->dir, err);
+		if (!st)
+			st = compile(c, err);
+		if (!st)
+			st = load(c->p, c->dir, err);
+		if (!st)
+			champsim_kept_save(&kept, (const char *)so.p, c->dir, c->rules.v,
+					   c->rules.n);
+	}
+	champsim_kept_close(&kept);
+	pm_buf_release(&so);
+	return st;
+}
+
+/* In a folder of its own, which is removed at once. */
+static enum pm_status load_there(const struct module_place *p, struct pm_err *err)
 {
 	const char *tmp = getenv("TMPDIR");
-	struct pm_buf dir = { 0 };
+	struct pm_buf dir = { 0 }, log = { 0 };
+	struct compiling c = { .p = p };
 	enum pm_status st;
 	char *name;
 
@@ -387,12 +508,17 @@ static enum pm_status compile_and_load(const struct module_place *p, struct pm_e
 		pm_buf_release(&dir);
 		return st;
 	}
-	st = write_interface(name, err);
+	pm_buf_printf(&log, "%s/log", name);
+	pm_buf_add(&log, "", 1);
+	c.dir = name;
+	c.log = (char *)log.p;
+	st = find_sources(&c.sources, p, err);
 	if (!st)
-		st = compile(p, name, err);
-	if (!st)
-		st = load(p, name, err);
+		st = compile_and_load(&c, err);
 	nftw(name, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	free_words(&c.sources);
+	free_words(&c.rules);
+	pm_buf_release(&log);
 	pm_buf_release(&dir);
 	return st;
 }
@@ -412,7 +538,7 @@ enum pm_status pm_champsim_load(const char *path, struct pm_err *err)
 		pm_buf_release(&name);
 	}
 	if (!st)
-		st = compile_and_load(&p, err);
+		st = load_there(&p, err);
 	free(p.dir);
 	free(p.stem);
 	return st;

@@ -5,8 +5,9 @@
  * struct X that derives from one of champsim::modules::branch_predictor, btb, prefetcher and
  * replacement. All *.cc of the folder are compiled with the words of CXX (c++ if not set) against
  * plugins/champsim, which this program carries, in a folder of its own below TMPDIR (/tmp), which
- * is removed at once. "X.cc" is the module's name from then on; it stays loaded until the process
- * ends. What a module prints goes to standard error.
+ * is removed at once. The object is kept for later commands (champsim_kept.h). "X.cc" is the
+ * module's name from then on; it stays loaded until the process ends. What a module prints goes to
+ * standard error.
  *
  * Errors     one sentence: no compiler, the compiler's first error, a module of ChampSim's old kind
  * Threads    all modules belong to one thread */

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cache.c - the store of code spaces: what it offers them, its beginning and its end */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cache_dir.h"
 #include "base/guard.h"
 #include "base/kept.h"
 #include "collect/cache/cache_internal.h"
@@ -57,57 +54,12 @@ static const struct store_ops cache_store = {
 	load, cache_save, cache_note_flags, next_unit, read_unit, note_unit,
 };
 
-static bool make_dirs(char *path)
-{
-	for (char *p = path + 1; *p; p++)
-		if (*p == '/') {
-			*p = 0;
-			if (mkdir(path, 0700) && errno != EEXIST)
-				return false;
-			*p = '/';
-		}
-	return !mkdir(path, 0700) || errno == EEXIST;
-}
-
-bool cache_directory(char *path, size_t n)
-{
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-
-	if (xdg && *xdg == '/')
-		snprintf(path, n, "%s/pugmark", xdg);
-	else if (home && *home == '/')
-		snprintf(path, n, "%s/.cache/pugmark", home);
-	else
-		return false;
-	return true;
-}
-
 enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err)
 {
-	char path[4096];
-	struct stat st;
-	int fd;
+	const int fd = pm_cache_open(opts->dir, err);
 
-	if (opts->dir)
-		snprintf(path, sizeof path, "%s", opts->dir);
-	else if (!cache_directory(path, sizeof path))
-		return PM_OK;
-	if (!make_dirs(path) || (fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-		if (!opts->dir)
-			/* a home that cannot be written is no reason not to run */
-			return PM_OK;
-		err->file = opts->dir;
-		return pm_fail_errno(err, "cannot use it as translation cache");
-	}
-	if (fstat(fd, &st) || st.st_uid != geteuid() || (st.st_mode & 022)) {
-		/* what others can write, we do not execute */
-		close(fd);
-		if (!opts->dir)
-			return PM_OK;
-		err->file = opts->dir;
-		return pm_fail_file(
-			err, "others own it or can write to it: not used as translation cache");
-	}
+	if (fd < 0)			/* a home that cannot be written is no reason not to run */
+		return opts->dir ? PM_ERR : PM_OK;
 	s->cache = pm_alloc(sizeof *s->cache);
 	*s->cache = (struct cache){ .opts = *opts, .fd = fd };
 	s->store = &cache_store;
@@ -127,7 +79,7 @@ void cache_close(struct spaces *s)
 		pm_warn(&s->warn, "a file was cut short while it was in use: counts may be less "
 				  "than they were");
 	if (c->wrote)
-		cache_enforce_limit(c);
+		pm_cache_limit(c->fd, "", c->opts.limit);
 	close(c->fd);
 	free(c);
 	s->cache = NULL;

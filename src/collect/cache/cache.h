@@ -17,7 +17,7 @@
 #include "collect/space/space.h"
 
 struct cache_opts {
-	const char *dir;		/* NULL: $XDG_CACHE_HOME/pugmark, ~/.cache/pugmark */
+	const char *dir;		/* NULL: as pm_cache_open() has it */
 	uint64_t limit;			/* bytes that the directory may have */
 	bool aslr;			/* places of libraries say nothing about those of the
 					 * next run */
@@ -29,9 +29,6 @@ struct cache {
 	bool wrote, complained;
 	struct journal *journal;	/* of all modules: a list */
 };
-
-/* The directory that users mean who name none; false: they have no home. */
-bool cache_directory(char *path, size_t n);
 
 /* Without a directory, and no need of one, s->store stays NULL. */
 enum pm_status cache_open(struct spaces *s, const struct cache_opts *opts, struct pm_err *err);

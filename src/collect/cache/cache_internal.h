@@ -54,8 +54,6 @@ void cache_key(struct module *m, uint32_t kind, int fd, const struct elf_head *h
  * come to it since. */
 bool cache_unchanged(const struct spaces *s, const struct module *m);
 void cache_note_flags(struct spaces *s, const char *program);
-/* Least recently used files go until the directory is no larger than it may be. */
-void cache_enforce_limit(const struct cache *c);
 /* Once in a session: the cache cannot be written, errno says why. */
 void cache_complain(struct spaces *s);
 

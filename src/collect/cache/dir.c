@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dir.c - the directory of cache files: which file is whose, and how many there may be */
-#include <dirent.h>
+/* dir.c - the directory of cache files: which file is whose */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <Zydis/Zydis.h>
@@ -132,59 +130,6 @@ void cache_complain(struct spaces *s)
 	if (!s->cache->complained)
 		pm_warn(&s->warn, "cannot write the translation cache: %s", strerror(errno));
 	s->cache->complained = true;
-}
-
-/* ---- the limit --------------------------------------------------------------------------- */
-struct entry {
-	char name[128];
-	uint64_t size;
-	time_t used;
-};
-
-static int oldest_first(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return (x->used > y->used) - (x->used < y->used);
-}
-
-/* By its name: whoever takes a directory of his own for the cache keeps what is his. */
-static bool is_ours(const char *name)
-{
-	return !strncmp(name + (*name == '.'), "pugmark-", 8) && strcmp(name, PM_LEDGER_NAME);
-}
-
-/* Least recently used files go until the directory is no larger than it may be. */
-void cache_enforce_limit(const struct cache *c)
-{
-	struct entry *v = NULL;
-	size_t n = 0, cap = 0;
-	uint64_t total = 0;
-	struct dirent *d;
-	DIR *dir = fdopendir(dup(c->fd));
-
-	if (!dir)
-		return;
-	rewinddir(dir);
-	while ((d = readdir(dir))) {
-		struct stat st;
-
-		if (strlen(d->d_name) >= sizeof v->name || !is_ours(d->d_name) ||
-		    fstatat(c->fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-			continue;
-		pm_grow(v, n, cap);
-		snprintf(v[n].name, sizeof v[n].name, "%s", d->d_name);
-		v[n].size = (uint64_t)st.st_blocks * 512;	/* shadows are sparse */
-		v[n].used = pm_ledger_used(&st);
-		total += v[n++].size;
-	}
-	closedir(dir);
-	if (n)
-		qsort(v, n, sizeof *v, oldest_first);
-	for (size_t i = 0; i < n && total > c->opts.limit; i++)
-		if (!unlinkat(c->fd, v[i].name, 0))
-			total -= v[i].size;
-	free(v);
 }
 
 bool cache_unchanged(const struct spaces *s, const struct module *m)

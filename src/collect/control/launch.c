@@ -83,11 +83,6 @@ bool pm_run_find(const char *name, char *path, size_t n)
 	return false;
 }
 
-bool pm_run_cache_dir(char *path, size_t n)
-{
-	return cache_directory(path, n);
-}
-
 bool pm_run_i386(const char *program)
 {
 	unsigned char head[EI_CLASS + 1] = { 0 };

@@ -89,8 +89,6 @@ static inline uint32_t pm_run_facts(enum xl_kind kind)
 
 /* The file that execvp() will take, into @path; false: execvp() will say why there is none. */
 bool pm_run_find(const char *name, char *path, size_t n);
-/* The directory of translations, unless an option names another; false: there is none. */
-bool pm_run_cache_dir(char *path, size_t n);
 /* How much of @resource, of getrlimit(), a run takes; 0: it does not matter. */
 uint64_t pm_run_needs(int resource);
 /* Is @program, which is looked up in PATH, a 32-bit one? */
