@@ -124,6 +124,9 @@ enum pm_kind {
 	PM_EV_OPAQUE,		/* bytes that only one format understands: addr = arena offset,
 				 * size (65535: value is the size, if it is larger); kept by
 				 * conversion from a format to itself */
+	PM_EV_FRAME,		/* in the address space that runs, the page at addr is in the frame
+				 * with the number value from now on; size = bytes of the page.
+				 * Said again at will */
 	PM_EV_COUNT		/* of this header's pugmark; there may be more later */
 };
 

@@ -72,6 +72,7 @@ class Kind(enum.IntEnum):
     MARKER = 30
     LOST = 31
     OPAQUE = 32
+    FRAME = 33
 
 
 class Branch(enum.IntFlag):

@@ -39,6 +39,7 @@ static bool keeps(unsigned kind)
 	case PM_EV_PROCESS:
 	case PM_EV_EXEC: case PM_EV_THREAD: case PM_EV_EXIT: case PM_EV_MMAP: case PM_EV_MUNMAP:
 	case PM_EV_SWITCH: case PM_EV_TIME: case PM_EV_MARKER: case PM_EV_LOST:
+	case PM_EV_FRAME:
 		return true;
 	default:
 		return false;

@@ -135,7 +135,7 @@ static struct {
 	struct pm_opt_list sims;
 	struct monitor_config monitor;
 	uint64_t limit, cycles, port, warmup;
-	bool readonly, quiet, stats, no_idle, bus_locks;
+	bool readonly, quiet, stats, no_idle, bus_locks, frames;
 } run;
 
 static const struct pm_opt run_opts[] = {
@@ -183,6 +183,8 @@ static const struct pm_opt run_opts[] = {
 		"every fetch, load and store with its cycle and address space (laplace)"),
 	OPT_STR(0, "refs-format", &run.refs_format, "FORMAT",
 		"its format (default: by the name, else laplace; x86_64: laplace64)"),
+	OPT_FLAG(0, "frames", &run.frames,
+		"--guest: the frame that each page is in, in the trace (frame events)"),
 	OPT_STR(0, "kernel-events", &run.kernel_events, "FILE",
 		"what the guest's kernel does: switches, forks, mappings (laplace-events)"),
 	OPT_LIST('s', "sim", &run.sims, "NAME:CONFIG",
@@ -228,6 +230,7 @@ static void check_needed(const struct pm_opt_help *help)
 		{ "--refs-format", run.refs_format, run.refs, "--refs" },
 		{ "--bus-format", run.monitor.bus_format, run.monitor.bus, "--bus" },
 		{ "--to", run.trace_format, run.trace, "--exec-trace" },
+		{ "--frames", run.frames, traced, "--exec-trace, --refs or --sim" },
 		{ "--no-idle", run.no_idle, traced, "--exec-trace, --refs or --sim" },
 		{ "--warmup", run.warmup, traced, "--exec-trace, --refs or --sim" },
 		{ "--read-only", run.readonly, run.disk, "--disk" },
@@ -273,9 +276,12 @@ static uint64_t check_guest(const struct pm_opt_help *help)
 		pm_opt_usage(help, "--kernel-events is for guests of x86_64, not of %s", run.guest);
 	if (!pm_parse_size(run.ram ? run.ram : QEMU_RAM, &ram) || ram < 1 << 20)
 		pm_opt_usage(help, "'%s' is not a size of RAM", run.ram);
-	if ((run.monitor.bus || run.monitor.cat) && (ram > QEMU_LOW_RAM || ram % 4096))
+	if ((run.monitor.bus || run.monitor.cat || run.frames) &&
+	    (ram > QEMU_LOW_RAM || ram % 4096))
 		pm_opt_usage(help, "%s is for guests with at most 3G of RAM, in whole pages",
-			     run.monitor.bus ? "--bus" : "--cat");
+			     run.monitor.bus   ? "--bus"
+			     : run.monitor.cat ? "--cat"
+					       : "--frames");
 	if (!run.monitor.bus && !run.monitor.cat && (run.bus_caches || run.bus_locks))
 		pm_opt_usage(help, "%s needs --bus or --cat", run.bus_caches ? "--bus-caches"
 			     : "--bus-locks");
@@ -313,8 +319,8 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 	if (run.bus_caches || run.bus_locks)
 		pm_opt_usage(&help, "%s is for --guest; the R4400 has caches of its own: --cpu",
 			     run.bus_caches ? "--bus-caches" : "--bus-locks");
-	if (run.qemu)
-		pm_opt_usage(&help, "--qemu needs --guest");
+	if (run.qemu || run.frames)
+		pm_opt_usage(&help, "%s needs --guest", run.qemu ? "--qemu" : "--frames");
 	if (!!run.elf + !!run.kernel + !!run.load != 1)
 		pm_opt_usage(&help, "give exactly one of --elf, --kernel and --load");
 	if (run.kernel_events && run.warmup)
@@ -509,7 +515,8 @@ static int run_guest(uint32_t ram)
 			.cpu = run.cpu, .ram = run.ram, .input = run.input,
 			.read_only = run.readonly, .quiet = run.quiet,
 			.console_to_stderr = to_stdout,
-			.limit = run.limit, .physical = run.monitor.bus, .ram_size = ram,
+			.limit = run.limit, .physical = run.monitor.bus || run.frames,
+			.ram_size = ram,
 			.kernel_fd = -1, .initrd_fd = -1, .log_fd = -1,
 		},
 		.trace = run.trace, .trace_format = run.trace_format, .json = run.json,
@@ -517,6 +524,7 @@ static int run_guest(uint32_t ram)
 		.kernel_events = run.kernel_events, .sims = &run.sims, .stats = run.stats,
 		.bus = run.monitor.bus, .bus_format = run.monitor.bus_format,
 		.bus_caches = run.bus_caches, .bus_locks = run.bus_locks,
+		.frames = run.frames,
 		.cat = run.monitor.cat, .files = files, .nfiles = NR(files),
 	};
 

@@ -225,6 +225,8 @@ static enum pm_status begin(struct machine_guest *g, struct guest *x, struct pm_
 	x->r = qs_reader_new(x->p, g->qemu.limit);
 	if (x->bus)
 		qs_reader_bus(x->r, x->bus);
+	if (g->frames)
+		qs_reader_frames(x->r);
 	if (g->cat)
 		qs_reader_until_off(x->r);
 	if (x->events)

@@ -15,6 +15,7 @@ struct machine_guest {
 	/* what is on its bus, and caches before that: as the simulator has them, or "off" */
 	const char *bus, *bus_format, *bus_caches;
 	bool bus_locks;					/* locked instructions lock the bus */
+	bool frames;					/* which frame each page is in */
 	const char *cat;				/* the same, and what a replay needs */
 	/* This one again, in place of a machine; its transactions are compared with the file's if
 	 * `verify` is not NULL. */

@@ -56,6 +56,7 @@ static const struct ctf_event {
 	{ PM_EV_SWITCH, "sched_switch", "v", { "space" } },
 	{ PM_EV_MARKER, "marker", "t", { "text" } },
 	{ PM_EV_LOST, "lost", "v", { "events" } },
+	{ PM_EV_FRAME, "frame", "asv", { "page", "size", "frame" } },
 };
 
 struct ctf_writer {

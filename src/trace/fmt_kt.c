@@ -9,6 +9,8 @@
  *   u32 pid, 0x80, 3 zeros                      u64 pid, 0x80, 7 zeros
  *   u32 frame, u32 page + 0x81                  u64 frame, u64 page + 0x81
  *
+ * Pages have 4096 bytes; "page" is the address of one, "frame" the number of one in memory.
+ *
  * Which address is what follows from the instruction (docs/formats/idtrace.md): targets of control
  * transfers, stack before operand for call and push of memory, esi before edi. A rep instruction
  * has one record per iteration. Records are kept as opaque events, so a trace comes back byte for
@@ -22,6 +24,7 @@
 #include "trace/text.h"
 
 enum { KT_PID = 0x80, KT_MMU = 0x81 };
+#define PAGE		4096u
 
 /* A data reference of an instruction's record: which of its addresses it is of. */
 struct kt_ref {
@@ -280,6 +283,11 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 	type = p[word];
 	if (type == KT_PID || type == KT_MMU) {
 		size = 2 * word;
+		if (type == KT_MMU && p[word + 1] & (PAGE - 1) >> 8)
+			return pm_fail(err, at + word,
+				       "expected the address of a page of %u bytes, found one that "
+				       "ends in 0x%02x00",
+				       PAGE, p[word + 1]);
 		if (type == KT_PID)
 			for (unsigned i = word + 1; i < size; i++)
 				if (p[i])
@@ -287,9 +295,14 @@ static enum pm_status kt_record(struct kt_reader *r, const uint8_t *start, struc
 						       "expected zeros behind a process id, found "
 						       "0x%02x",
 						       p[i]);
-		close_record(r, false, 0, PM_NONE);
-		if (type == KT_PID)
+		if (type == KT_PID) {
+			close_record(r, false, 0, PM_NONE);
 			pm_ev_add(b, PM_EV_SWITCH, 0, 0, 0, r->wide ? pm_get64(p) : pm_get32(p));
+		} else {	/* what comes next still belongs to what was before */
+			pm_ev_add(b, PM_EV_FRAME, 0, PAGE,
+				  (r->wide ? pm_get64(p + 8) : pm_get32(p + 4)) - KT_MMU,
+				  r->wide ? pm_get64(p) : pm_get32(p));
+		}
 	} else {
 		n = type & 15;
 		e = type >> 4;
@@ -422,6 +435,7 @@ struct kt_writer {
 	struct pm_plain w;
 	struct pm_grouper g;
 	struct pm_regs_cache regs;
+	struct pm_buf frames;		/* records to be written behind the open instruction's */
 	bool wide;
 };
 
@@ -457,6 +471,14 @@ static unsigned special_addresses(const struct pm_group *g, uint64_t target, uin
 		}
 	}
 	return n;
+}
+
+static enum pm_status write_frames(struct kt_writer *w, struct pm_err *err)
+{
+	const size_t n = w->frames.n;
+
+	w->frames.n = 0;
+	return n ? pm_output_write(w->w.out, w->frames.p, n, err) : PM_OK;
 }
 
 static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_err *err)
@@ -532,7 +554,29 @@ static enum pm_status kt_group(void *self, const struct pm_group *g, struct pm_e
 	p += (1 + first + word - 1) & ~(word - 1);
 	for (unsigned i = 0; i < n; i++)
 		p = w->wide ? pm_put64(p, ea[i]) : pm_put32(p, (uint32_t)ea[i]);
-	return pm_output_write(w->w.out, rec, (size_t)(p - rec), err);
+	if (pm_output_write(w->w.out, rec, (size_t)(p - rec), err) == PM_ERR)
+		return PM_ERR;
+	return write_frames(w, err);
+}
+
+/* In which frame a page is. It may be told of inside of an instruction. */
+static enum pm_status kt_frame(struct kt_writer *w, const struct pm_batch *b,
+			       const struct pm_event *e, struct pm_err *err)
+{
+	uint8_t rec[16];
+
+	if (e->size != PAGE || e->addr & (PAGE - 1)) {
+		w->w.dropped[e->kind]++;
+		return PM_OK;
+	}
+	if (too_wide(w, e->addr, err) || too_wide(w, e->value, err))
+		return PM_ERR;
+	if (w->wide)
+		pm_put64(pm_put64(rec, e->value), e->addr + KT_MMU);
+	else
+		pm_put32(pm_put32(rec, (uint32_t)e->value), (uint32_t)e->addr + KT_MMU);
+	pm_buf_add(&w->frames, rec, w->wide ? 16 : 8);
+	return w->g.busy[b->stream->index] ? PM_OK : write_frames(w, err);
 }
 
 static enum pm_status kt_other(void *self, const struct pm_batch *b, const struct pm_event *e,
@@ -548,6 +592,8 @@ static enum pm_status kt_other(void *self, const struct pm_batch *b, const struc
 		rec[w->wide ? 8 : 4] = KT_PID;
 		return pm_output_write(w->w.out, rec, w->wide ? 16 : 8, err);
 	}
+	if (e->kind == PM_EV_FRAME)
+		return kt_frame(w, b, e, err);
 	if (e->kind != PM_EV_OPAQUE)
 		w->w.dropped[e->kind]++;
 	return PM_OK;
@@ -580,7 +626,10 @@ static enum pm_status kt_write(void *self, const struct pm_batch *b, struct pm_e
 
 static enum pm_status kt_finish(void *self, struct pm_err *err)
 {
-	return pm_grouper_finish(&((struct kt_writer *)self)->g, err);
+	struct kt_writer *w = self;
+	enum pm_status st = pm_grouper_finish(&w->g, err);
+
+	return st == PM_OK ? write_frames(w, err) : st;
 }
 
 static void kt_free(void *self)
@@ -591,6 +640,7 @@ static void kt_free(void *self)
 		return;
 	pm_grouper_release(&w->g);
 	pm_regs_release(&w->regs);
+	pm_buf_release(&w->frames);
 	free(w);
 }
 
@@ -613,6 +663,8 @@ static int kt_probe(const uint8_t *head, size_t n, bool wide)
 			for (unsigned i = word + 1; type == KT_PID && i < size; i++)
 				if (p[i])
 					return 0;
+			if (type == KT_MMU && p[word + 1] & (PAGE - 1) >> 8)
+				return 0;
 			if (wide && pm_get16(p + 6))
 				return 0;
 		} else {

@@ -104,6 +104,7 @@ static const struct { uint8_t addr_is_pc, addr, size, value, rare; } shape[PM_EV
 	[PM_EV_TIME] = { false, NOT_ZERO, NEVER, ALWAYS, true },
 	[PM_EV_MARKER] = { false, NOT_ZERO, NOT_ZERO, NOT_ZERO, true },
 	[PM_EV_LOST] = { false, NOT_ZERO, NEVER, ALWAYS, true },
+	[PM_EV_FRAME] = { false, ALWAYS, NOT_ZERO, ALWAYS, true },
 };
 
 struct parquet_stream {				/* what is so until it changes */

@@ -279,6 +279,7 @@ const char *pm_kind_name(enum pm_kind k)
 		[PM_EV_EXIT] = "exit", [PM_EV_MMAP] = "mmap", [PM_EV_MUNMAP] = "munmap",
 		[PM_EV_SWITCH] = "switch", [PM_EV_TIME] = "time", [PM_EV_MARKER] = "marker",
 		[PM_EV_LOST] = "lost", [PM_EV_OPAQUE] = "opaque",
+		[PM_EV_FRAME] = "frame",
 	};
 
 	return (unsigned)k < PM_EV_COUNT && names[k] ? names[k] : "unknown";

@@ -71,6 +71,7 @@ static const struct {
 	[PM_EV_MARKER] = { S_ADDR | S_SIZE | S_HEX | S_RARE, "value" },
 	[PM_EV_LOST] = { S_DEC | S_ADDR | S_RARE, "events" },
 	[PM_EV_OPAQUE] = { S_SIZE },
+	[PM_EV_FRAME] = { S_ADDR | S_SIZE | S_HEX | S_RARE, "frame" },
 };
 
 static const char *const ref_flags[8] = {

@@ -57,6 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	g = bus(bus_p, data[0] & 0x40, &counts, &err);
 	r = qs_reader_new(p, data[0] & 0x80 ? 20 : 0);
 	qs_reader_bus(r, g);
+	if (data[0] & 0x20)
+		qs_reader_frames(r);
 	data++;
 	size--;
 	while (st == PM_OK && size >= 8) {

@@ -29,6 +29,12 @@ struct qemu_block {
 	bool anywhere;			/* control goes wherever registers or memory say */
 	bool rep;			/* the last instruction is one */
 	uint8_t per_iter;		/* references of an iteration */
+	uint64_t physical, rest;	/* of its first byte; of its first one in the next page */
+};
+
+/* What the trace says of a page. */
+struct said_frame {
+	uint64_t space, page, frame;
 };
 
 struct qs_reader {
@@ -49,7 +55,10 @@ struct qs_reader {
 	size_t cap_where;
 	struct guest_note *note;
 	size_t nnote, cap_note;
-	struct { uint64_t virtual, physical; } *page;	/* as the plug-in has them */
+	/* as the plug-in has them; NULL: neither the bus nor frames are wanted */
+	struct { uint64_t virtual, physical; } *page;
+	uint64_t space;			/* that runs */
+	struct said_frame *said;	/* QS_PAGES, as `page`; NULL: frames are not wanted */
 
 	size_t open_at;			/* ev[]: the event of `open` */
 	const struct qemu_block *open;	/* of whose end nothing is known yet; NULL: none */
@@ -99,6 +108,7 @@ void qs_reader_free(struct qs_reader *r)
 	free(r->where);
 	free(r->note);
 	free(r->page);
+	free(r->said);
 	free(r->name);
 	free(r);
 }
@@ -188,7 +198,8 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 	pm_grow(r->block, r->code.nblock, r->cap_block);
 	pm_grow(r->code_block, r->code.nblock, r->cap_code);
 	b = r->block + number;
-	*b = (struct qemu_block){ .pc = w[0], .n = insns, .first = (uint32_t)r->code.ninsn };
+	*b = (struct qemu_block){ .pc = w[0], .n = insns, .first = (uint32_t)r->code.ninsn,
+				  .physical = w[2], .rest = w[3] };
 	pc = w[0];
 	for (uint32_t i = 0; i < insns; i++) {
 		add_insn(r, pc, p, len[i], w[1] >> 16, &x);
@@ -249,6 +260,62 @@ static inline struct pm_event *add(struct qs_reader *r, enum pm_kind kind)
 	ev = r->ev + r->nev++;
 	*ev = (struct pm_event){ .kind = (uint8_t)kind, .id = PM_NONE };
 	return ev;
+}
+
+/* An event in front of the open block's, which is not complete. */
+static struct pm_event *add_before(struct qs_reader *r, enum pm_kind kind)
+{
+	const size_t at = r->open_at;
+	struct pm_event *ev = add(r, kind), last = *ev;
+
+	if (!r->open || at == PUSHED)
+		return ev;
+	memmove(r->ev + at + 1, r->ev + at, (r->nev - 1 - at) * sizeof *r->ev);
+	if (r->bus) {
+		memmove(r->where + at + 1, r->where + at, (r->nev - 1 - at) * sizeof *r->where);
+		r->where[at] = 0;
+	}
+	for (size_t i = r->nnote; i-- && r->note[i].at > at; )
+		r->note[i].at++;
+	r->open_at++;
+	r->ev[at] = last;
+	return &r->ev[at];
+}
+
+/* Page number @page is in frame @frame, or nobody knows. */
+static void say_frame(struct qs_reader *r, uint64_t page, uint64_t frame)
+{
+	const struct said_frame now = { r->space, page, frame };
+	struct said_frame *s = &r->said[page % QS_PAGES];
+	struct pm_event *ev;
+
+	if (frame == QS_NOWHERE || !memcmp(s, &now, sizeof now))
+		return;
+	*s = now;
+	ev = add_before(r, PM_EV_FRAME);
+	ev->addr = page * PAGE;
+	ev->size = PAGE;
+	ev->value = frame;
+}
+
+static void say_code(struct qs_reader *r, const struct qemu_block *b)
+{
+	const uint64_t page = b->pc / PAGE;
+
+	if (b->physical != QS_NOWHERE)
+		say_frame(r, page, b->physical / PAGE);
+	if (b->rest != QS_NOWHERE && (b->pc + b->bytes - 1) / PAGE != page)
+		say_frame(r, page + 1, b->rest / PAGE);
+}
+
+/* Of a reference; the plug-in has just said where these pages are. */
+static void say_data(struct qs_reader *r, uint64_t addr, unsigned size)
+{
+	const unsigned pages = addr % PAGE + size > PAGE ? 2 : 1;
+
+	for (uint64_t p = addr / PAGE; p < addr / PAGE + pages; p++)
+		if (r->page[p % QS_PAGES].virtual == p)
+			say_frame(r, p, r->page[p % QS_PAGES].physical);
 }
 
 static void add_note(struct qs_reader *r, enum guest_note_kind kind, uint32_t slot, uint64_t value)
@@ -377,11 +444,25 @@ void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_ker
 	guest_events_to(g, on_kernel_event, r);
 }
 
+static void want_pages(struct qs_reader *r)
+{
+	if (r->page)
+		return;
+	r->page = pm_alloc_unset(QS_PAGES * sizeof *r->page);
+	memset(r->page, 0xff, QS_PAGES * sizeof *r->page);
+}
+
 void qs_reader_bus(struct qs_reader *r, struct guest_bus *g)
 {
 	r->bus = g;
-	r->page = pm_alloc_unset(QS_PAGES * sizeof *r->page);
-	memset(r->page, 0xff, QS_PAGES * sizeof *r->page);
+	want_pages(r);
+}
+
+void qs_reader_frames(struct qs_reader *r)
+{
+	want_pages(r);
+	r->said = pm_alloc_unset(QS_PAGES * sizeof *r->said);
+	memset(r->said, 0xff, QS_PAGES * sizeof *r->said);
 }
 
 void qs_reader_until_off(struct qs_reader *r)
@@ -453,6 +534,8 @@ static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, stru
 	ev->id = number;
 	ev->addr = b->pc;
 	ev->value = b->n;
+	if (__builtin_expect(r->said != NULL, 0))
+		say_code(r, b);
 	return PM_OK;
 }
 
@@ -506,6 +589,8 @@ enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_
 	ev->addr = addr;
 	if (__builtin_expect(r->bus != NULL, 0))
 		place(r, ev);
+	if (__builtin_expect(r->said != NULL, 0))
+		say_data(r, addr, ev->size);
 	if (write)
 		r->t.writes++;
 	else
@@ -631,7 +716,7 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 		if (n != 1)
 			return false;
 		ev = add(r, PM_EV_SWITCH);
-		ev->value = w[0] >> 12;
+		ev->value = r->space = w[0] >> 12;
 		if (r->kernel)
 			ev->value = guest_events_space(r->kernel, ev->value);
 		r->t.switches++;
@@ -654,7 +739,7 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 		r->t.witness = mix(mix(r->t.witness, r->t.instructions << 8 | number), w[0]);
 		return true;
 	case QS_WHERE:
-		if (n != 2 || !r->bus)
+		if (n != 2 || !r->page)
 			return n == 2;
 		r->page[w[0] % QS_PAGES].virtual = w[0];
 		r->page[w[0] % QS_PAGES].physical = w[1];

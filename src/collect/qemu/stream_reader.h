@@ -57,6 +57,10 @@ void qs_reader_kernel(struct qs_reader *r, struct guest_events *g, struct pm_ker
 /* What is on the bus is wanted, too, of a guest whose plug-in tells physical addresses. @g stays
  * the caller's. Before the first words. */
 void qs_reader_bus(struct qs_reader *r, struct guest_bus *g);
+/* PM_EV_FRAME is wanted, too, of a guest whose plug-in tells physical addresses: in front of the
+ * block that first executes or references a page in an address space, and whenever it may have
+ * moved. Before the first words. */
+void qs_reader_frames(struct qs_reader *r);
 /* The trace ends with the instruction that turns power off, also if QEMU executes some behind it.
  * The bus has to be wanted. */
 void qs_reader_until_off(struct qs_reader *r);
