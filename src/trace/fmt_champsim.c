@@ -352,10 +352,13 @@ static void add_mask(struct champsim_slots *s, uint64_t mask, uint64_t without)
 
 static enum pm_status champ_commit(struct champ_writer *w, struct pm_err *err)
 {
-	size_t n = w->room - (size_t)(w->end - w->at);
+	const bool any = w->at;
+	const size_t n = w->room - (size_t)(w->end - w->at);
 
+	/* a call behind an error finds no room */
+	w->at = w->end = NULL;
 	w->room = 0;
-	return w->at ? pm_output_commit(w->w.out, n, err) : PM_OK;
+	return any ? pm_output_commit(w->w.out, n, err) : PM_OK;
 }
 
 /* Registers that the instruction and its micro-ops read and write, as bits. */
@@ -424,10 +427,10 @@ static enum pm_status champ_group(void *self, const struct pm_group *g, struct p
 	if ((size_t)(w->end - w->at) < l->size) {
 		if (champ_commit(w, err) == PM_ERR)
 			return PM_ERR;
-		w->room = 1024 * l->size;
-		w->at = pm_output_reserve(w->w.out, w->room, err);
+		w->at = pm_output_reserve(w->w.out, 1024 * l->size, err);
 		if (!w->at)
 			return PM_ERR;
+		w->room = 1024 * l->size;
 		w->end = w->at + w->room;
 	}
 	p = w->at;

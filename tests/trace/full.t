@@ -49,3 +49,6 @@ $ echo '0 1000' | pugmark convert -q -f din -t xdin - k/old.xdin; cat k/old.xdin
 > k/j 640
 > k/new.xdin 640
 > k/old.xdin 644
+# every format on a full device: one line, no crash
+$ printf '%s\n' pug penn idt-branch64 idt-cache64 kt64 laplace64 laplace-text din xdin champsim cloudsuite lackey pinatrace drmemtrace gem5 ramulator dramsim3 oraclegeneral lcs chrome parquet >formats
++ pugmark run -q --exec -o some.pug -- sh -c : ; while read -r f; do pugmark convert -q -t $f some.pug /dev/full 2>said; s=$?; [ $s = 1 ] && [ $(wc -l <said) = 1 ] || { echo "$f: $s"; cat said; }; done <formats
