@@ -74,6 +74,7 @@ int cmd_annotate(int argc, char **argv)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
 	if (!o.top || o.top > 100000)
 		pm_opt_usage(&help, "--top expects 1 to 100000 functions");
+	results_check_files(&o, &help, argv, 1);
 	o.listing.intel = syntax && syntax[0] == 'i';
 	if (!format && pm_stored_is(argv[0])) {
 		if (sims.n)

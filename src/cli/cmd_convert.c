@@ -4,6 +4,7 @@
 
 #include "analyse/cache_filter.h"
 #include "analyse/names.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/replayed.h"
 #include "cli/run_ends.h"
@@ -92,6 +93,8 @@ int cmd_convert(int argc, char **argv)
 	if (!strcmp(argv[1], "-") && !to)
 		pm_opt_usage(&help,
 			     "standard output has no name to tell the format from; use -t FORMAT");
+	NAMED_FILES_CHECK(&help, { "IN", argv[0], false }, { "OUT", argv[1], true },
+			  { "--json", json, true });
 	if (!values && (part.skip || part.length))
 		pm_opt_usage(&help, "--skip and --length are about --values; `pugmark slice` cuts");
 	if (!parts_number(jobs))

@@ -9,6 +9,7 @@
 #include "analyse/tree_read.h"
 #include "analyse/tree_sink.h"
 #include "base/json.h"
+#include "cli/named_files.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
 #include "report/diff_report.h"
@@ -279,6 +280,9 @@ int cmd_diff(int argc, char **argv)
 			     "missing A and B");
 	if (!strcmp(argv[0], "-") && !strcmp(argv[1], "-"))
 		pm_opt_usage(&help, "standard input can be A or B, not both");
+	NAMED_FILES_CHECK(&help, { "A", argv[0], false }, { "B", argv[1], false },
+			  { "-o", to.text, true }, { "--json", to.json, true },
+			  { "--html", to.html, true });
 	o.rows = rows;
 	gate = pm_alloc((conditions.n + 1) * sizeof *gate);
 	for (unsigned i = 0; i < conditions.n; i++)

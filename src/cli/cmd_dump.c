@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "trace/sinks.h"
@@ -65,6 +66,7 @@ int cmd_dump(int argc, char **argv)
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
+	NAMED_FILES_CHECK(&help, { "TRACE", argv[0], false }, { "-o", out, true });
 	status = traces_open(argv[0], from, &src, &which);
 	if (status)
 		return status;
@@ -97,6 +99,7 @@ int cmd_head(int argc, char **argv)
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
+	NAMED_FILES_CHECK(&help, { "TRACE", argv[0], false }, { "-o", out, true });
 	o.count = count;
 	status = traces_open(argv[0], from, &src, &which);
 	if (status)

@@ -6,6 +6,7 @@
 #include "analyse/laplace_counts.h"
 #include "base/result.h"
 #include "cli/merged.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "report/out.h"
 #include "report/result_view.h"
@@ -79,6 +80,9 @@ int cmd_laplace(int argc, char **argv)
 		pm_opt_usage(&help, argc ? "only REFERENCES and EVENTS" : "missing REFERENCES");
 	if (!merged_kernel(kernel, &base))
 		pm_opt_usage(&help, "'%s' is not a hexadecimal address", kernel);
+	NAMED_FILES_CHECK(&help, { "REFERENCES", argv[0], false },
+			  { "EVENTS", argc == 2 ? argv[1] : NULL, false },
+			  { "--json", json, true });
 	status = merged_open(argv[0], argc == 2 ? argv[1] : NULL, from, base, &src);
 	if (status)
 		return status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/merged.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 
 int cmd_merge(int argc, char **argv)
@@ -43,6 +44,8 @@ int cmd_merge(int argc, char **argv)
 	if (!merged_kernel(kernel, &base))
 		pm_opt_usage(&help, "'%s' is not a hexadecimal address", kernel);
 	out = argv[argc - 1];
+	NAMED_FILES_CHECK(&help, { "REFERENCES", argv[0], false },
+			  { "EVENTS", argc == 3 ? argv[1] : NULL, false }, { "OUT", out, true });
 	status = merged_open(argv[0], argc == 3 ? argv[1] : NULL, from, base, &src);
 	if (status)
 		return status;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/branch_outputs.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "report/out.h"
@@ -37,6 +38,12 @@ static int write_(int argc, char **argv)
 		pm_opt_usage(&help, argc ? "only one TRACE" : "missing TRACE");
 	if (!branch_outputs_wanted(&b))
 		pm_opt_usage(&help, "nothing to write; try --bolt FILE");
+	NAMED_FILES_CHECK(&help, { "TRACE", argv[0], false },
+			  { "--bolt", b.to[PM_BRANCH_BOLT], true },
+			  { "--fdata", b.to[PM_BRANCH_FDATA], true },
+			  { "--autofdo", b.to[PM_BRANCH_AUTOFDO], true },
+			  { "--llvm-sample", b.to[PM_BRANCH_LLVM_SAMPLE], true },
+			  { "--perf-data", b.to[BRANCH_PERF], true });
 	status = traces_open(argv[0], format, &src, &which);
 	if (status)
 		return status;

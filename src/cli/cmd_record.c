@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "cli/cli.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/run_ends.h"
 #include "cli/traces.h"
 #include "collect/control/process.h"
@@ -68,6 +69,8 @@ int cmd_record(int argc, char **argv)
 		pm_opt_usage(&help, "a recording goes to a file: -o FILE");
 	if (!o.record)
 		pm_opt_usage(&help, "-o FILE is missing: where the recording goes");
+	NAMED_FILES_CHECK(&help, { "PROGRAM", strchr(argv[0], '/') ? argv[0] : NULL, false },
+			  { "-o", o.record, true });
 	if (check || o.check_pages)
 		o.holes = &holes;
 	o.argv = argv;

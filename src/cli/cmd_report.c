@@ -10,6 +10,7 @@
 #include "analyse/stored.h"
 #include "base/json.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/results.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
@@ -126,6 +127,7 @@ int cmd_report(int argc, char **argv)
 		out = (const char *)name.p;
 	}
 	o.html = out;
+	NAMED_FILES_CHECK(&help, { "FILE", argv[0], false }, { "-o", out, true });
 	if (!format && pm_stored_is(argv[0])) {
 		struct pm_err err = { 0 };
 

@@ -251,11 +251,12 @@ static void refuse_each(const struct outputs *f, const struct run_trace *t, bool
 				     "-o x.%%p.pug", to[i]);
 }
 
-/* No file is written twice, nor over @recording (NULL: a program runs). */
-static void check_files(const struct outputs *f, const struct run_trace *t, const char *recording)
+/* No file is written twice, nor over @in: the recording, or a program that is named by a path. */
+static void check_files(const struct outputs *f, const struct run_trace *t, const char *what,
+			const char *in)
 {
 	const struct named_file files[] = {
-		{ "RECORDING", recording, false },
+		{ what, in, false },
 		{ "-o", f->out, true }, { "--report", f->report, true },
 		{ "--json", f->json, true }, { "--csv", f->csv, true },
 		{ "--parquet", f->parquet, true }, { "--html", f->html, true },
@@ -408,7 +409,7 @@ int cmd_run(int argc, char **argv)
 		argv = NULL;
 	choose_process(argv, pid, after, &o);
 	set_cache_limit(&o, cache_limit);
-	check_files(&f, &t, NULL);
+	check_files(&f, &t, "PROGRAM", argv && strchr(argv[0], '/') ? argv[0] : NULL);
 	return run_wanted(&t, &o, &f);
 }
 
@@ -485,7 +486,7 @@ int cmd_replay(int argc, char **argv)
 	set_cache_limit(&o, cache_limit);
 	if (!parts_number(jobs))
 		pm_opt_usage(used_help, "-j: from 1 to 64");
-	check_files(&f, &t, argv[0]);
+	check_files(&f, &t, "RECORDING", argv[0]);
 	o.echo = !silent;
 	t.silent = silent;
 	if (rec_open(argv[0], &o.replay, &err) != PM_OK)

@@ -9,6 +9,7 @@
 #include "analyse/walk.h"
 #include "base/thread.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/traces.h"
 #include "report/out.h"
 #include "report/result_view.h"
@@ -172,6 +173,8 @@ int cmd_sample(int argc, char **argv)
 		pm_opt_usage(&help, "--window, --warmup and --every: 1 to 1G instructions");
 	if (!jobs || jobs > 256)
 		pm_opt_usage(&help, "-j: 1 to 256 threads");
+	NAMED_FILES_CHECK(&help, { "FILE", argv[0], false }, { "--store", store, true },
+			  { "--json", json, true });
 	o.threads = (unsigned)jobs;
 	o.error = percent(error, "error", 0, 100, o.error);
 	o.confidence = percent(confidence, "confidence", 50, 99.99, o.confidence);

@@ -5,6 +5,7 @@
 
 #include "analyse/insn_mix.h"
 #include "analyse/sims.h"
+#include "cli/named_files.h"
 #include "cli/results.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
@@ -101,6 +102,20 @@ static struct pm_pipeline *new_pipeline(uint64_t jobs)
 	return p;
 }
 
+static void check_outputs(const struct results *o, const struct pm_schedule_conf *sched,
+			  char *const *argv, int argc, const struct pm_opt_help *help)
+{
+	if (o->jobs > 256)
+		pm_opt_usage(help, "-j: at most 256 threads");
+	results_check_files(o, help, argv, (size_t)argc);
+	for (int i = 0; i < argc; i++)
+		NAMED_FILES_CHECK(help, { "FILE", argv[i], false },
+				  { "--schedule", sched->from, false },
+				  { "--save-schedule", sched->to, true },
+				  { "--json", o->json, true }, { "--csv", o->csv, true },
+				  { "--html", o->html, true });
+}
+
 int cmd_sim(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -184,8 +199,7 @@ int cmd_sim(int argc, char **argv)
 	if (list)
 		return list_sims();
 	check_schedule(&sched, cores, argc, o.jobs, &help);
-	if (o.jobs > 256)
-		pm_opt_usage(&help, "-j: at most 256 threads");
+	check_outputs(&o, &sched, argv, argc, &help);
 	sched.cores = (uint32_t)cores;
 	s = load_modules(&modules, &err);
 	p = new_pipeline(o.jobs);
@@ -230,6 +244,7 @@ int cmd_mix(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
+	results_check_files(&o, &help, argv, 1);
 	p = pm_pipeline_new();
 	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	s = pm_sink_add(p, pm_sim_insns.name, pm_sims, &err);

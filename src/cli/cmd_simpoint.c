@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/thread.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
@@ -310,6 +311,8 @@ static int cmd_simpoint_cut(int argc, char **argv)
 			     "1000");
 	if (!program && !strcmp(argv[0], "-"))
 		pm_opt_usage(&cut_help, "a trace is read twice; standard input cannot be");
+	NAMED_FILES_CHECK(&cut_help, { "FILE", program ? NULL : argv[0], false },
+			  { "-o", o.out, true }, { "--json", json, true });
 	dir = begin_folder(o.out, &err);
 	if (!dir)
 		return traces_fail(&err);

@@ -5,6 +5,7 @@
 
 #include "analyse/names.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "elf/find.h"
@@ -125,6 +126,16 @@ static void note_empty(const void *slice, const struct function *f)
 		manners_note("no instruction is in that part, of %" PRIu64 " that were read", seen);
 }
 
+static void check_files(char *const *argv, const char *to, const char *json,
+			const struct pm_opt_help *help)
+{
+	if (!strcmp(argv[1], "-") && !to)
+		pm_opt_usage(help,
+			     "standard output has no name to tell the format from; use -t FORMAT");
+	NAMED_FILES_CHECK(help, { "IN", argv[0], false }, { "OUT", argv[1], true },
+			  { "--json", json, true });
+}
+
 int cmd_slice(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -168,9 +179,7 @@ int cmd_slice(int argc, char **argv)
 
 	if (n != 2)
 		pm_opt_usage(&help, n < 2 ? "missing IN or OUT" : "only one IN and one OUT");
-	if (!strcmp(argv[1], "-") && !to)
-		pm_opt_usage(&help,
-			     "standard output has no name to tell the format from; use -t FORMAT");
+	check_files(argv, to, json, &help);
 	select_part(&o, range, time, &ranges, tid, &help);
 	if (f.name) {
 		o.where = in_function;

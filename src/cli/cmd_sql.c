@@ -7,6 +7,7 @@
 
 #include "base/temp.h"
 #include "cli/duckdb.h"
+#include "cli/named_files.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
 #include "report/out.h"
@@ -142,6 +143,9 @@ int cmd_sql(int argc, char **argv)
 		pm_opt_usage(&help, n ? "missing QUERY" : "missing FILE and QUERY");
 	if (json && csv)
 		pm_opt_usage(&help, "--json or --csv, not both");
+	for (int i = 0; i < n - 1; i++)
+		NAMED_FILES_CHECK(&help, { "FILE", argv[i], false }, { "--json", json, true },
+				  { "--csv", csv, true });
 	s = pm_report_can_save(to, NR(to), &err);
 	fd = pm_alloc((size_t)n * sizeof *fd);
 	for (int i = 0; i < n - 1; i++)

@@ -11,6 +11,7 @@
 #include "base/elapsed.h"
 #include "base/result.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "report/out.h"
@@ -418,6 +419,8 @@ static int cmd_sweep_status(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FOLDER or PLAN" : "missing FOLDER or PLAN");
+	NAMED_FILES_CHECK(&help, { "PLAN", argv[0], false }, { "--json", json, true },
+			  { "--html", html, true });
 	live = watch && isatty(STDOUT_FILENO);
 	if (sweep_open(&s, argv[0], &err) != PM_OK)
 		status = traces_fail(&err);
@@ -487,6 +490,9 @@ static int cmd_sweep_collect(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FOLDER or PLAN" : "missing FOLDER or PLAN");
+	NAMED_FILES_CHECK(&help, { "PLAN", argv[0], false }, { "--csv", csv, true },
+			  { "--json", json, true }, { "--parquet", parquet, true },
+			  { "--html", html, true });
 	st = pm_report_can_save((const char *const []){ csv, json, parquet, html }, 4, &err);
 	if (!csv && !json && !parquet && !html)
 		csv = "-";

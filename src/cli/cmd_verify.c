@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/printable.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "transform/verify.h"
@@ -56,6 +57,7 @@ int cmd_verify(int argc, char **argv)
 
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
+	NAMED_FILES_CHECK(&help, { "TRACE", argv[0], false }, { "--json", json, true });
 	status = traces_open(argv[0], from, &src, &which);
 	if (status)
 		return status;

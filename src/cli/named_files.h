@@ -20,6 +20,10 @@ struct named_file {
 /* A usage error, with exit status 2, before anything is written: two names of one file, by name,
  * or by device and inode if it is there. A device may be given as often as one likes. */
 void named_files_check(const struct pm_opt_help *help, const struct named_file *f, size_t n);
+#define NAMED_FILES_CHECK(help, ...)                                                              \
+	named_files_check(help, (const struct named_file []){ __VA_ARGS__ },                      \
+			  sizeof((const struct named_file []){ __VA_ARGS__ }) /                   \
+				  sizeof(struct named_file))
 /* Does one of them go to standard output? */
 bool named_files_stdout(const struct named_file *f, size_t n);
 /* The list "files" of those that were written, once they are complete; not the JSON itself. */

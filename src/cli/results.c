@@ -9,6 +9,7 @@
 #include "analyse/thread_counts.h"
 #include "base/result.h"
 #include "cli/manners.h"
+#include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/results.h"
 #include "cli/traces.h"
@@ -52,6 +53,19 @@ static enum pm_status check_listing(struct pm_pipeline *p, struct pm_err *err)
 	any = columns.ncolumn;
 	pm_costs_release(&columns);
 	return any ? PM_OK : no_costs(err);
+}
+
+void results_check_files(const struct results *o, const struct pm_opt_help *help,
+			 char *const *in, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		NAMED_FILES_CHECK(help, { "FILE", in[i], false }, { "-o", o->text, true },
+				  { "--json", o->json, true }, { "--csv", o->csv, true },
+				  { "--parquet", o->parquet, true }, { "--html", o->html, true },
+				  { "--callgrind", o->callgrind, true },
+				  { "--folded", o->tree.folded, true },
+				  { "--speedscope", o->tree.speedscope, true },
+				  { "--pprof", o->tree.pprof, true });
 }
 
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,

@@ -43,6 +43,9 @@ struct results {
 /* Adds what a listing of the code needs, if one is wanted. Before the pipeline starts. */
 enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t facts,
 			     struct pm_err *err);
+/* No file is written twice, nor over one of the @n inputs. A usage error else. */
+void results_check_files(const struct results *o, const struct pm_opt_help *help,
+			 char *const *in, size_t n);
 /* After the pipeline has finished and before it is freed. */
 enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r,
 			   const char *title, const char *subtitle, struct pm_err *err);
