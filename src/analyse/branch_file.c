@@ -53,6 +53,18 @@ enum pm_status pm_branch_code_is(const struct pm_branch_object *o, struct pm_elf
 	return PM_OK;
 }
 
+bool pm_branch_file_can_name(const struct pm_branch_object *o)
+{
+	struct pm_elf_symbol *v = NULL;
+	struct pm_err ignored = { 0 };
+	struct pm_elf *e = pm_elf_open(o->path, o->build_id, &ignored);
+	const bool can = !e || pm_elf_symbols(e, &v);
+
+	free(v);
+	pm_elf_close(e);
+	return can;
+}
+
 enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_branch_format format,
 				   struct pm_branch_file *f, struct pm_err *err)
 {

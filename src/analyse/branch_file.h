@@ -49,6 +49,8 @@ struct pm_branch_file {
 /* What @o is as a file. Its ELF file has to be the one that ran; bolt does without one. */
 enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_branch_format format,
 				   struct pm_branch_file *f, struct pm_err *err);
+/* False: o's ELF file is there and has no symbols, which fdata needs. */
+bool pm_branch_file_can_name(const struct pm_branch_object *o);
 /* The file at @path, in whatever of the formats it is. */
 enum pm_status pm_branch_file_read(const char *path, struct pm_branch_file *f, struct pm_err *err);
 /* The counts of @more, of the same format and, as far as they say so, of the same build, are added

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyse/branch_perf.h"
 #include "base/file_pattern.h"
 #include "cli/branch_outputs.h"
+#include "cli/manners.h"
 #include "report/out.h"
 
 bool branch_outputs_wanted(const struct branch_outputs *b)
@@ -87,36 +89,80 @@ static enum pm_status save(const struct branch_outputs *b, const struct pm_branc
 	return st;
 }
 
-/* A file of its own for each object, named by the pattern. */
-static enum pm_status save_each(const struct branch_outputs *b, const struct pm_branches *all,
-				int kind, struct pm_err *err)
+/* Does a pattern give @o a file? */
+static bool has_file(const struct pm_branch_object *o, int kind)
 {
-	const char *pattern = b->to[kind];
+	return *o->path == '/' && o->insns &&
+		(kind != PM_BRANCH_FDATA || pm_branch_file_can_name(o));
+}
+
+static enum pm_status say_left_out(const struct pm_branches *all, const bool *wanted,
+				   struct pm_err *err)
+{
+	const char *first = NULL;
+	size_t n = 0, written = 0;
+
+	for (size_t i = 0; i < all->n; written += wanted[i++])
+		if (!wanted[i] && *all->object[i].path == '/' && all->object[i].insns) {
+			first = first ? first : all->object[i].path;
+			n++;
+		}
+	if (n && !written)
+		return pm_fail_request(err, "nothing that ran has symbols, and fdata names "
+				       "functions; --bolt needs none");
+	if (n == 1)
+		manners_note("%s has no symbols, so there is no fdata of it", first);
+	else if (n)
+		manners_note("%zu files have no symbols, so there is no fdata of them: %s...", n,
+			     first);
+	return PM_OK;
+}
+
+/* Before anything is written: no two objects have one file. */
+static enum pm_status check_names(const char *pattern, const struct pm_branches *all,
+				  const bool *wanted, struct pm_err *err)
+{
 	struct pm_buf name = { 0 }, other = { 0 };
 	enum pm_status st = PM_OK;
 
 	for (size_t i = 0; i < all->n && st == PM_OK; i++) {
-		const struct pm_branch_object *o = &all->object[i];
-
-		if (*o->path != '/' || !o->insns)
-			continue;
 		name.n = 0;
-		file_name(pattern, o, &name);
-		for (size_t k = 0; k < i && st == PM_OK; k++) {
-			if (*all->object[k].path != '/' || !all->object[k].insns)
-				continue;
+		file_name(pattern, &all->object[i], &name);
+		for (size_t k = 0; wanted[i] && k < i && st == PM_OK; k++) {
 			other.n = 0;
 			file_name(pattern, &all->object[k], &other);
-			if (!strcmp((char *)name.p, (char *)other.p))
+			if (wanted[k] && !strcmp((char *)name.p, (char *)other.p))
 				st = pm_fail_request(err, "%s would be of both %s and %s; %%b in a "
 						     "name is the build id", (char *)name.p,
-						     all->object[k].path, o->path);
+						     all->object[k].path, all->object[i].path);
 		}
-		if (st == PM_OK)
-			st = save(b, o, kind, (char *)name.p, err);
 	}
 	pm_buf_release(&name);
 	pm_buf_release(&other);
+	return st;
+}
+
+/* A file of its own for each object, named by the pattern. */
+static enum pm_status save_each(const struct branch_outputs *b, const struct pm_branches *all,
+				int kind, struct pm_err *err)
+{
+	bool *wanted = pm_alloc((all->n + 1) * sizeof *wanted);
+	struct pm_buf name = { 0 };
+	enum pm_status st;
+
+	for (size_t i = 0; i < all->n; i++)
+		wanted[i] = has_file(&all->object[i], kind);
+	st = check_names(b->to[kind], all, wanted, err);
+	for (size_t i = 0; i < all->n && st == PM_OK; i++)
+		if (wanted[i]) {
+			name.n = 0;
+			file_name(b->to[kind], &all->object[i], &name);
+			st = save(b, &all->object[i], kind, (char *)name.p, err);
+		}
+	if (st == PM_OK && kind == PM_BRANCH_FDATA)
+		st = say_left_out(all, wanted, err);
+	pm_buf_release(&name);
+	free(wanted);
 	return st;
 }
 
@@ -134,7 +180,7 @@ enum pm_status branch_outputs_write(const struct branch_outputs *b, const struct
 	for (int i = 0; i < BRANCH_OUTPUTS && st == PM_OK; i++) {
 		if (!b->to[i])
 			continue;
-		if (strchr(b->to[i], '%'))
+		if (pm_pattern_has(b->to[i], 'n') || pm_pattern_has(b->to[i], 'b'))
 			st = save_each(b, all, i, err);
 		else if (o && o->insns)
 			st = save(b, o, i, b->to[i], err);

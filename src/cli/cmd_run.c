@@ -242,7 +242,11 @@ static void choose_process(char **argv, const char *pid, const char *after, stru
 static void refuse_each(const struct outputs *f, const struct run_trace *t, bool trace)
 {
 	const char *const to[] = { trace ? NULL : f->out, f->report, f->json, f->csv, f->parquet,
-		f->html, f->callgrind, f->counts, f->annotate, t->lcov, t->cobertura, t->drcov };
+		f->html, f->callgrind, f->counts, f->annotate, t->lcov, t->cobertura, t->drcov,
+		t->results.tree.folded, t->results.tree.speedscope, t->results.tree.pprof,
+		t->branches.to[PM_BRANCH_BOLT], t->branches.to[PM_BRANCH_FDATA],
+		t->branches.to[PM_BRANCH_AUTOFDO], t->branches.to[PM_BRANCH_LLVM_SAMPLE],
+		t->branches.to[BRANCH_PERF] };
 
 	for (size_t i = 0; i < NR(to); i++)
 		if (to[i] && pm_path_has_process(to[i]))
