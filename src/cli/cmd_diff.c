@@ -150,6 +150,18 @@ static enum pm_status read_traces(struct diff_files *f, struct pm_err *err)
 	return s;
 }
 
+/* What is nothing else may be no trace either. */
+static bool is_trace(const char *path, const char *format, struct pm_err *err)
+{
+	const struct pm_format *which;
+	struct pm_source src;
+
+	if (pm_trace_open(path, format, &src, &which, err) != PM_OK)
+		return false;
+	src.ops->close(src.self);
+	return true;
+}
+
 static enum pm_status read_both(struct diff_files *f, struct pm_err *err)
 {
 	enum diff_kind kind[2];
@@ -167,6 +179,9 @@ static enum pm_status read_both(struct diff_files *f, struct pm_err *err)
 			return pm_fail_file(err, "from a pipe only a trace can be compared; %s is "
 					    "%s", f->path[!i], kind_names[kind[!i]]);
 		}
+	for (unsigned i = 0; i < 2 && kind[0] != kind[1]; i++)
+		if (kind[i] == DIFF_TRACE && !is_trace(f->path[i], f->traces.format[i], err))
+			return PM_ERR;
 	if (kind[0] != kind[1]) {
 		err->file = f->path[1];
 		return pm_fail_file(err, "%s cannot be compared with %s, which is %s",

@@ -23,14 +23,20 @@ static int page_of_json(const char *file, const char *out)
 {
 	struct pm_result *r = pm_result_new();
 	struct pm_err err = { 0 };
-	struct pm_buf text = { 0 };
+	struct pm_buf text = { 0 }, schema = { 0 };
 	enum pm_status s = pm_json_load(file, &text, &err);
 
 	if (!s)
-		s = pm_json_read((const char *)text.p, text.n - 1, r, &err);
+		s = pm_json_read_named((const char *)text.p, text.n - 1, r, &schema, &err);
+	if (!s && (schema.n < 9 || memcmp(schema.p, "pugmark.", 8))) {
+		err.file = file;
+		s = pm_fail_file(&err, "expected a document that names its schema, \"pugmark.*\"; "
+				 "what a command writes with --json does");
+	}
 	if (!s)
 		s = pm_result_html(r, "pugmark report", file, out, &err);
 	pm_buf_release(&text);
+	pm_buf_release(&schema);
 	pm_result_free(r);
 	return s ? traces_fail(&err) : 0;
 }

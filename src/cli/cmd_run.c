@@ -310,6 +310,10 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 	return done >= 0 ? done : o->pid || f->own_status ? 0 : run_end_like(status, sig);
 }
 
+#define NOT_GIVEN UINT64_MAX
+#define TRACE_DEFAULTS { .length = NOT_GIVEN, .every = NOT_GIVEN, \
+			 .results = { .rows = 20, .top = 5, .to_stderr = true } }
+
 /* What `run` and `replay` do with what is executed. */
 #define WHAT_OPTIONS(f, t) \
 		OPT_HEAD("what to trace (default: a profile, how often each block ran)"), \
@@ -375,6 +379,16 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 			"delete the oldest beyond SIZE (default: 1G)"), \
 		OPT_FLAG(0, "no-cache", &(o).no_cache, "neither use nor keep translations")
 
+/* Nothing can be traced for no instructions, or again after none. */
+static void check_part(struct run_trace *t)
+{
+	if (!t->length || !t->every)
+		pm_opt_usage(used_help, "%s expects 1 instruction at least",
+			     t->length ? "--every" : "--for");
+	t->length = t->length == NOT_GIVEN ? 0 : t->length;
+	t->every = t->every == NOT_GIVEN ? 0 : t->every;
+}
+
 static void set_cache_limit(struct pm_run_opts *o, const char *size)
 {
 	if (size && !pm_parse_size(size, &o->cache_limit))
@@ -386,7 +400,7 @@ int cmd_run(int argc, char **argv)
 	struct pm_run_opts o = { RUN_DEFAULTS,
 				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
-	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
+	struct run_trace t = TRACE_DEFAULTS;
 	const char *cache_limit = NULL, *pid = NULL, *after = NULL;
 	const struct pm_opt opts[] = {
 		WHAT_OPTIONS(f, t),
@@ -413,6 +427,7 @@ int cmd_run(int argc, char **argv)
 		argv = NULL;
 	choose_process(argv, pid, after, &o);
 	set_cache_limit(&o, cache_limit);
+	check_part(&t);
 	check_files(&f, &t, "PROGRAM", argv && strchr(argv[0], '/') ? argv[0] : NULL);
 	return run_wanted(&t, &o, &f);
 }
@@ -463,7 +478,7 @@ int cmd_replay(int argc, char **argv)
 	struct pm_run_opts o = { RUN_DEFAULTS,
 				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
 	struct outputs f = { 0 };
-	struct run_trace t = { .results = { .rows = 20, .top = 5, .to_stderr = true } };
+	struct run_trace t = TRACE_DEFAULTS;
 	const char *cache_limit = NULL;
 	uint64_t jobs = 1;
 	bool silent = false;
@@ -488,6 +503,7 @@ int cmd_replay(int argc, char **argv)
 	if (pm_opt_parse(argc, argv, opts, used_help, false) != 1)
 		pm_opt_usage(used_help, "expected one recording");
 	set_cache_limit(&o, cache_limit);
+	check_part(&t);
 	if (!parts_number(jobs))
 		pm_opt_usage(used_help, "-j: from 1 to 64");
 	check_files(&f, &t, "RECORDING", argv[0]);

@@ -74,8 +74,8 @@ $ pugmark run -q --bolt new -- ./moved > out; pugmark profile merge -o x branch.
 > pugmark: new: this is of build ID, and branch.pa of ID
 $ cp pie gone; pugmark run -q --branch -o g.pug -- ./gone > out; rm gone; pugmark profile write --bolt x g.pug && test -s x && pugmark profile write --autofdo x g.pug 2>&1 | sed 's,[^ ]*/gone,gone,'
 > pugmark: gone: cannot open: No such file or directory
-$ pugmark run -q --bolt 'x.%%' -- ./pie 2>&1 > out | sed 's,[^ ]*/\([^/ ]*\) and [^ ]*/,\1 and ,'; pugmark profile write branch.pug
-> pugmark: x.% would be of both pie and ld-linux-x86-64.so.2; %b in a name is the build id
+$ mkdir -p twin && cp pie twin/pie && pugmark run -q --bolt 'x.%n' -- sh -c './pie; twin/pie' 2>&1 > out | sed 's/ both .*;/ both;/'; ls x.pie 2>/dev/null; pugmark profile write branch.pug
+> pugmark: x.pie would be of both; %b in a name is the build id
 ! pugmark: nothing to write; try --bolt FILE (see `pugmark profile write --help`)
 ? 2
 $ echo 0 1000 4 > x.din; pugmark profile write --bolt x x.din
