@@ -16,5 +16,5 @@ $ cat >killed <<'E'
 $ "$PROGRAMS/finds" | sed 1d; for how in "" "--exec --discard" "--folded t"; do sh killed "$PROGRAMS/finds" $how 2>/dev/null; done | uniq -c | sed 's/^ *//'
 > sum d68859f2
 > 9 sum d68859f2
-$ if [ -x "$PROGRAMS/i386/finds" ]; then for how in "" "--branch --discard"; do sh killed "$PROGRAMS/i386/finds" $how 2>/dev/null; done; else for i in 1 2 3 4 5 6; do echo sum d68859f2; done; fi | uniq -c | sed 's/^ *//'
+$ if "$TESTS/can-32-bit" >/dev/null; then for how in "" "--branch --discard"; do sh killed "$PROGRAMS/i386/finds" $how 2>/dev/null; done; else for i in 1 2 3 4 5 6; do echo sum d68859f2; done; fi | uniq -c | sed 's/^ *//'
 > 6 sum d68859f2
