@@ -57,14 +57,14 @@ $ gcc -m32 -O1 -g -fno-pie -no-pie -idirafter /usr/include/$(uname -m)-linux-gnu
 > child 100
 > balance 103, status 4
 > again 100
-$ pugmark query r.pugrec 'calls deposit' | grep -o 'stack2=[^ ]*'; a=0x$(nm x | awk '$3 == "account" { print $1 }'); pugmark query r.pugrec "writes $a+4" | sed 's/.*: //'; p=$(pugmark query -n 1 r.pugrec 'calls deposit' | cut -d' ' -f1); pugmark query r.pugrec "value all at $p" | cut -d' ' -f1 | tr '\n' ' '
+$ pugmark query r.pugrec 'calls deposit' | grep -o 'stack2=[^ ]*'; a=0x$(nm x | awk '$3 == "account" { print $1 }'); pugmark query r.pugrec "writes $a+4" | sed 's/.*: //'; p=$(pugmark query -n 1 r.pugrec 'calls deposit' | cut -d' ' -f1); pugmark query r.pugrec "value all at $p" | cut -d' ' -f1 | paste -sd' '
 > stack2=0x0
 > stack2=0x1
 > stack2=0x2
 > 0x64 -> 0x64
 > 0x64 -> 0x65
 > 0x65 -> 0x67
-> eax ebx ecx edx esi edi ebp esp eip eflags 
+> eax ebx ecx edx esi edi ebp esp eip eflags
 $ pugmark convert -q r.pugrec r.pug && pugmark convert -q -j 2 r.pugrec j.pug && pugmark verify r.pug | tail -n 1 && pugmark info r.pug | grep -o 'x86-32'; for f in r j; do pugmark head -n 1000000000 $f.pug 2>/dev/null | wc -l; done | uniq | wc -l
 > r.pug: good
 > x86-32
