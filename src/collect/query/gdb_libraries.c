@@ -2,7 +2,6 @@
 /* gdb_libraries.c - the dynamic linker's list of libraries, in XML: gdb's manual, "Library List
  * Format for SVR4 Targets" */
 #include <elf.h>
-#include <link.h>
 #include <stdio.h>
 #include <string.h>
 

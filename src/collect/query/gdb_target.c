@@ -16,32 +16,39 @@ struct target_register {
 };
 
 #define G(n, t, b) { n, t, b, NULL }
+/* What both widths have in the same order: segments, x87, eight vectors; their upper halves. */
+#define LEGACY \
+	G("cs", "int32", 4), \
+	G("ss", "int32", 4), G("ds", "int32", 4), G("es", "int32", 4), G("fs", "int32", 4), \
+	G("gs", "int32", 4), G("st0", "i387_ext", 10), G("st1", "i387_ext", 10), \
+	G("st2", "i387_ext", 10), G("st3", "i387_ext", 10), G("st4", "i387_ext", 10), \
+	G("st5", "i387_ext", 10), G("st6", "i387_ext", 10), G("st7", "i387_ext", 10), \
+	G("fctrl", "int", 4), G("fstat", "int", 4), G("ftag", "int", 4), G("fiseg", "int", 4), \
+	G("fioff", "int", 4), G("foseg", "int", 4), G("fooff", "int", 4), G("fop", "int", 4), \
+	{ "xmm0", "vec128", 16, "sse" }, \
+	G("xmm1", "vec128", 16), G("xmm2", "vec128", 16), G("xmm3", "vec128", 16), \
+	G("xmm4", "vec128", 16), G("xmm5", "vec128", 16), G("xmm6", "vec128", 16), \
+	G("xmm7", "vec128", 16)
+#define HIGH_HALVES \
+	{ "ymm0h", "uint128", 16, "avx" }, \
+	G("ymm1h", "uint128", 16), G("ymm2h", "uint128", 16), G("ymm3h", "uint128", 16), \
+	G("ymm4h", "uint128", 16), G("ymm5h", "uint128", 16), G("ymm6h", "uint128", 16), \
+	G("ymm7h", "uint128", 16)
+
 static const struct target_register registers[] = {
 	{ "rax", "int64", 8, "core" },
 	G("rbx", "int64", 8), G("rcx", "int64", 8), G("rdx", "int64", 8), G("rsi", "int64", 8),
 	G("rdi", "int64", 8), G("rbp", "data_ptr", 8), G("rsp", "data_ptr", 8),
 	G("r8", "int64", 8), G("r9", "int64", 8), G("r10", "int64", 8), G("r11", "int64", 8),
 	G("r12", "int64", 8), G("r13", "int64", 8), G("r14", "int64", 8), G("r15", "int64", 8),
-	G("rip", "code_ptr", 8), G("eflags", "i386_eflags", 4), G("cs", "int32", 4),
-	G("ss", "int32", 4), G("ds", "int32", 4), G("es", "int32", 4), G("fs", "int32", 4),
-	G("gs", "int32", 4), G("st0", "i387_ext", 10), G("st1", "i387_ext", 10),
-	G("st2", "i387_ext", 10), G("st3", "i387_ext", 10), G("st4", "i387_ext", 10),
-	G("st5", "i387_ext", 10), G("st6", "i387_ext", 10), G("st7", "i387_ext", 10),
-	G("fctrl", "int", 4), G("fstat", "int", 4), G("ftag", "int", 4), G("fiseg", "int", 4),
-	G("fioff", "int", 4), G("foseg", "int", 4), G("fooff", "int", 4), G("fop", "int", 4),
-	{ "xmm0", "vec128", 16, "sse" },
-	G("xmm1", "vec128", 16), G("xmm2", "vec128", 16), G("xmm3", "vec128", 16),
-	G("xmm4", "vec128", 16), G("xmm5", "vec128", 16), G("xmm6", "vec128", 16),
-	G("xmm7", "vec128", 16), G("xmm8", "vec128", 16), G("xmm9", "vec128", 16),
+	G("rip", "code_ptr", 8), G("eflags", "i386_eflags", 4), LEGACY,
+	G("xmm8", "vec128", 16), G("xmm9", "vec128", 16),
 	G("xmm10", "vec128", 16), G("xmm11", "vec128", 16), G("xmm12", "vec128", 16),
 	G("xmm13", "vec128", 16), G("xmm14", "vec128", 16), G("xmm15", "vec128", 16),
 	G("mxcsr", "int", 4),
 	{ "orig_rax", "int64", 8, "linux" },
 	{ "fs_base", "int64", 8, "segments" }, G("gs_base", "int64", 8),
-	{ "ymm0h", "uint128", 16, "avx" },
-	G("ymm1h", "uint128", 16), G("ymm2h", "uint128", 16), G("ymm3h", "uint128", 16),
-	G("ymm4h", "uint128", 16), G("ymm5h", "uint128", 16), G("ymm6h", "uint128", 16),
-	G("ymm7h", "uint128", 16), G("ymm8h", "uint128", 16), G("ymm9h", "uint128", 16),
+	HIGH_HALVES, G("ymm8h", "uint128", 16), G("ymm9h", "uint128", 16),
 	G("ymm10h", "uint128", 16), G("ymm11h", "uint128", 16), G("ymm12h", "uint128", 16),
 	G("ymm13h", "uint128", 16), G("ymm14h", "uint128", 16), G("ymm15h", "uint128", 16),
 };
@@ -50,22 +57,10 @@ static const struct target_register registers32[] = {
 	{ "eax", "int32", 4, "core" },
 	G("ecx", "int32", 4), G("edx", "int32", 4), G("ebx", "int32", 4), G("esp", "data_ptr", 4),
 	G("ebp", "data_ptr", 4), G("esi", "int32", 4), G("edi", "int32", 4),
-	G("eip", "code_ptr", 4), G("eflags", "i386_eflags", 4), G("cs", "int32", 4),
-	G("ss", "int32", 4), G("ds", "int32", 4), G("es", "int32", 4), G("fs", "int32", 4),
-	G("gs", "int32", 4), G("st0", "i387_ext", 10), G("st1", "i387_ext", 10),
-	G("st2", "i387_ext", 10), G("st3", "i387_ext", 10), G("st4", "i387_ext", 10),
-	G("st5", "i387_ext", 10), G("st6", "i387_ext", 10), G("st7", "i387_ext", 10),
-	G("fctrl", "int", 4), G("fstat", "int", 4), G("ftag", "int", 4), G("fiseg", "int", 4),
-	G("fioff", "int", 4), G("foseg", "int", 4), G("fooff", "int", 4), G("fop", "int", 4),
-	{ "xmm0", "vec128", 16, "sse" },
-	G("xmm1", "vec128", 16), G("xmm2", "vec128", 16), G("xmm3", "vec128", 16),
-	G("xmm4", "vec128", 16), G("xmm5", "vec128", 16), G("xmm6", "vec128", 16),
-	G("xmm7", "vec128", 16), G("mxcsr", "int", 4),
+	G("eip", "code_ptr", 4), G("eflags", "i386_eflags", 4), LEGACY,
+	G("mxcsr", "int", 4),
 	{ "orig_eax", "int32", 4, "linux" },
-	{ "ymm0h", "uint128", 16, "avx" },
-	G("ymm1h", "uint128", 16), G("ymm2h", "uint128", 16), G("ymm3h", "uint128", 16),
-	G("ymm4h", "uint128", 16), G("ymm5h", "uint128", 16), G("ymm6h", "uint128", 16),
-	G("ymm7h", "uint128", 16),
+	HIGH_HALVES,
 };
 
 static const struct target_register *registers_of(const struct standing *st)

@@ -198,10 +198,11 @@ static void tell_call(struct visitor *v, struct standing *st, const struct spot 
 
 	begin_answer(v, st, x);
 	spots_name(v->s, x, &v->answer);
-	for (size_t i = 0; i < NR(names) && !stopped_is_i386(st); i++)
-		query_registers(st, names[i], &reg[i]);
 	if (stopped_is_i386(st))
 		read_arguments(st, reg, NR(names));
+	else
+		for (size_t i = 0; i < NR(names); i++)
+			query_registers(st, names[i], &reg[i]);
 	v->answer.reg = reg;
 	v->answer.nreg = NR(names);
 	tell(v, &v->answer);

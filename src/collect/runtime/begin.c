@@ -2,21 +2,6 @@
 /* begin.c - a traced process begins */
 #include "rt.h"
 
-void rt_file_of(char path[48], u32 pid, u32 fd)
-{
-	u32 n = rt_write_text(path, "/proc/");
-
-	n += rt_write_decimal(path + n, pid);
-	n += rt_write_text(path + n, "/fd/");
-	n += rt_write_decimal(path + n, fd);
-	path[n] = 0;
-}
-
-void rt_controllers_file(char path[48], u32 fd)
-{
-	rt_file_of(path, RT_SESSION->pid, fd);
-}
-
 void rt_load_ranges(struct rt_block *b)
 {
 	struct rt_boot *boot = &rt_boot_info;

@@ -6,6 +6,13 @@
 
 #define CTX(i) %fs:RT_CTX + 8 * (i)
 
+	.macro	call_c function		/* with the thread's block, on the runtime's stack */
+	mov	%fs:RT_SELF, %edi
+	lea	RT_STACK_TOP-12(%edi), %esp
+	push	%edi
+	call	\function
+	.endm
+
 	.section .text.entry,"ax"
 	.globl rt_boot_entry
 rt_boot_entry:				/* all registers are the program's at its first
@@ -119,42 +126,27 @@ rt_fix_call:
 rt_window_end:
 
 rt_note_result:
-	mov	%fs:RT_SELF, %edi
-	lea	RT_STACK_TOP-12(%edi), %esp
-	push	%edi
-	call	rt_call_result
+	call_c	rt_call_result
 	jmp	rt_leave
 
 #ifndef RT_IDT
 rt_leave_native:
-	mov	%fs:RT_SELF, %edi
-	lea	RT_STACK_TOP-12(%edi), %esp
-	push	%edi
-	call	rt_resume_native
+	call_c	rt_resume_native
 #endif
 
 rt_roll_back:
-	mov	%fs:RT_SELF, %edi
-	lea	RT_STACK_TOP-12(%edi), %esp
-	push	%edi
-	call	rt_call_again
+	call_c	rt_call_again
 	jmp	rt_leave
 
 rt_efault:
-	mov	%fs:RT_SELF, %edi
-	lea	RT_STACK_TOP-12(%edi), %esp
-	push	%edi
-	call	rt_open_pages
+	call_c	rt_open_pages
 	test	%eax, %eax
 	jnz	rt_pass
 	mov	$-14, %eax
 	jmp	rt_result
 
 rt_fix:
-	mov	%fs:RT_SELF, %edi
-	lea	RT_STACK_TOP-12(%edi), %esp
-	push	%edi
-	call	rt_flush_pending
+	call_c	rt_flush_pending
 	jmp	rt_fix_call
 
 	/* long rt_sys6(nr, a, b, c, d, e, f), and rt_app_sys(): a call that the program made;
@@ -286,10 +278,7 @@ rt_park:
 	.globl	rt_stop_entry		/* where a handler returns to (stop_here.c): ctx is the
 					 * program's state */
 rt_stop_entry:
-	mov	%fs:RT_SELF, %edi
-	lea	RT_STACK_TOP-12(%edi), %esp
-	push	%edi
-	call	rt_stop
+	call_c	rt_stop
 	jmp	rt_leave
 
 	.globl	rt_begin_as		/* noreturn: (block), see rt.h */

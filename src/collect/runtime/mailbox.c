@@ -2,6 +2,21 @@
 /* mailbox.c - asking the controller */
 #include "rt.h"
 
+void rt_file_of(char path[48], u32 pid, u32 fd)
+{
+	u32 n = rt_write_text(path, "/proc/");
+
+	n += rt_write_decimal(path + n, pid);
+	n += rt_write_text(path + n, "/fd/");
+	n += rt_write_decimal(path + n, fd);
+	path[n] = 0;
+}
+
+void rt_controllers_file(char path[48], u32 fd)
+{
+	rt_file_of(path, RT_SESSION->pid, fd);
+}
+
 long rt_read_start(const char *path, void *to, u32 n)
 {
 	const long fd = rt_sys(NR_open, path, 02000000 /* O_CLOEXEC */, 0);
