@@ -64,6 +64,12 @@ void pm_guard_last(enum pm_guard_slot slot, pm_guard_fn *fn, void *ctx)
 	last[slot].fn = fn;
 }
 
+void pm_guard_let_go(void)
+{
+	if (last[PM_GUARD_SESSION].fn)
+		last[PM_GUARD_SESSION].fn(last[PM_GUARD_SESSION].ctx, 0, 0);
+}
+
 bool pm_guard_cut(void)
 {
 	return was_cut;

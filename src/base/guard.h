@@ -23,6 +23,9 @@ void pm_guard(void);
 enum pm_guard_slot { PM_GUARD_SESSION, PM_GUARD_COMMAND, PM_GUARD_SLOTS };
 typedef void pm_guard_fn(void *ctx, int sig, unsigned removed);
 void pm_guard_last(enum pm_guard_slot slot, pm_guard_fn *fn, void *ctx);
+/* The process is about to end for a reason of its own: who has promised something is called, with
+ * signal 0. */
+void pm_guard_let_go(void);
 /* Has a file been cut short under us? */
 bool pm_guard_cut(void);
 

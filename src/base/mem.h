@@ -26,7 +26,7 @@ void *pm_alloc_lines(size_t n);	/* not zeroed, at a multiple of 64 bytes; free()
 char *pm_strdup(const char *s);
 char *pm_strndup(const char *s, size_t n);	/* the first @n characters, or all */
 
-/* @f says that @n bytes are not to be had; it need not come back. */
+/* @f says that @n bytes are not to be had, 0: some that libdw wanted; it need not come back. */
 void pm_tell_no_memory(void (*f)(size_t n));
 
 /* @p lives until the process ends: not a leak. */

@@ -79,13 +79,45 @@ bool pm_temp_link(int fd, int dir, const char *name)
 	return !linkat(AT_FDCWD, link, dir, name, AT_SYMLINK_FOLLOW);
 }
 
+/* What pm_beside_abandon() removes; more are not open at once, and those would only stay. */
+static char *parts[64];
+
 static char *part_name(const char *path)
 {
 	const size_t n = strlen(path) + 32;
 	char *s = pm_alloc(n);
 
 	snprintf(s, n, "%s.part%ld", path, (long)getpid());
+	for (size_t i = 0; i < NR(parts); i++) {
+		char *none = NULL;
+
+		if (__atomic_compare_exchange_n(parts + i, &none, s, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			break;
+	}
 	return s;
+}
+
+static void part_free(char *s)
+{
+	for (size_t i = 0; s && i < NR(parts); i++) {
+		char *is = s;
+
+		if (__atomic_compare_exchange_n(parts + i, &is, NULL, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			break;
+	}
+	free(s);
+}
+
+void pm_beside_abandon(void)
+{
+	for (size_t i = 0; i < NR(parts); i++) {
+		const char *s = __atomic_load_n(parts + i, __ATOMIC_SEQ_CST);
+
+		if (s)
+			unlink(s);
+	}
 }
 
 bool pm_beside_open(struct pm_beside *b, const char *path)
@@ -104,7 +136,7 @@ bool pm_beside_open(struct pm_beside *b, const char *path)
 	b->fd = open(b->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (b->fd >= 0)
 		return true;
-	free(b->name);
+	part_free(b->name);
 	b->name = NULL;
 	return false;
 }
@@ -120,14 +152,14 @@ bool pm_beside_place(struct pm_beside *b, int fd, const char *path)
 		b->name = part_name(path);
 		unlink(b->name);
 		if (!pm_temp_link(fd, AT_FDCWD, b->name)) {
-			free(b->name);
+			part_free(b->name);
 			b->name = NULL;
 			return false;
 		}
 	}
 	if (rename(b->name, path))
 		return false;
-	free(b->name);
+	part_free(b->name);
 	b->name = NULL;
 	return true;
 }
@@ -136,7 +168,7 @@ void pm_beside_release(struct pm_beside *b)
 {
 	if (b->name)
 		unlink(b->name);
-	free(b->name);
+	part_free(b->name);
 	b->name = NULL;
 }
 

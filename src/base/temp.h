@@ -42,5 +42,7 @@ bool pm_beside_open(struct pm_beside *b, const char *path);
 bool pm_beside_place(struct pm_beside *b, int fd, const char *path);
 /* It is not wanted, or has been placed. */
 void pm_beside_release(struct pm_beside *b);
+/* The process is about to end: names of files that are not finished go. */
+void pm_beside_abandon(void);
 
 #endif

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "analyse/sims.h"
+#include "base/guard.h"
 #include "base/kept_dir.h"
 #include "base/mem.h"
 #include "base/near.h"
 #include "base/printable.h"
+#include "base/temp.h"
 #include "cli/replayed.h"
 #include "cli/cli.h"
 #include "collect/control/process.h"
@@ -154,10 +156,16 @@ static void too_large(int sig)
 {
 }
 
+/* Who waits for us is told, and no file that is not finished keeps a name. */
 static void no_memory(size_t n)
 {
-	fprintf(stderr, "pugmark: out of memory (%zu bytes needed)\n", n);
-	abort();
+	pm_guard_let_go();
+	pm_beside_abandon();
+	if (n)
+		fprintf(stderr, "pugmark: out of memory (%zu bytes needed)\n", n);
+	else
+		fputs("pugmark: out of memory (for debugging information)\n", stderr);
+	_exit(1);
 }
 
 static void dropped(const char *dir, const char *name, const char *why)

@@ -44,6 +44,7 @@ struct pm_elf {
 	Elf *elf, *debug;		/* debug: the separate file; NULL: none */
 	Dwarf *dwarf;
 	char *build_id;			/* NULL: none */
+	Dwarf_Off has_room_for;		/* the unit whose lines were asked for last */
 	Dwarf_Aranges *aranges;		/* of the file; NULL: it has none */
 	bool named, vars_named, looked_for_debug, looked_for_dwarf, scanned_frames, scanned_units;
 	struct elf_range *text;		/* executable sections, by address */
@@ -79,6 +80,10 @@ const struct elf_frame *elf_frame_at(struct pm_elf *e, uint64_t addr, uint64_t *
 /* Sort elements of 16 or 32 bytes by the address that each begins with: radix, for a compiler has
  * 10^5 of them and is asked for names after every run. Stable. */
 void elf_sort_by_address(void *v, size_t n, size_t size);
+
+/* symbol_lines.c: libdw does not look whether it gets memory for the lines of @unit: before it is
+ * asked for them there has to be some. */
+void elf_room_for_lines(struct pm_elf *e, Dwarf_Die *unit);
 
 /* symbol_names.c: e->kept.name is there from the first call on */
 void elf_read_names(struct pm_elf *e);

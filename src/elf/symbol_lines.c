@@ -49,6 +49,12 @@ bool pm_elf_lines_are_slow(struct pm_elf *e)
 	return packed > 1u << 18;
 }
 
+/* libdw's own handler flushes and frees as if there was memory. */
+static _Noreturn void no_memory(void)
+{
+	pm_out_of_memory(0);
+}
+
 static bool dwarf(struct pm_elf *e)
 {
 	size_t n = 0;
@@ -59,6 +65,8 @@ static bool dwarf(struct pm_elf *e)
 	e->looked_for_dwarf = true;
 	from = lines_from(e);
 	e->dwarf = from ? dwarf_begin_elf(from, DWARF_C_READ, NULL) : NULL;
+	if (e->dwarf)
+		dwarf_new_oom_handler(e->dwarf, no_memory);
 	if (e->dwarf && (dwarf_getaranges(e->dwarf, &e->aranges, &n) || !n))
 		e->aranges = NULL;
 	return e->dwarf;
@@ -112,6 +120,16 @@ static bool unit_at(struct pm_elf *e, uint64_t addr, Dwarf_Die *die)
 	return lo && addr < e->unit[lo - 1].hi && dwarf_offdie(e->dwarf, e->unit[lo - 1].die, die);
 }
 
+#define LINES_ROOM (8u << 20)		/* more than those of nearly all units take */
+
+void elf_room_for_lines(struct pm_elf *e, Dwarf_Die *unit)
+{
+	if (e->has_room_for == dwarf_dieoffset(unit))
+		return;
+	free(pm_alloc_unset(LINES_ROOM));
+	e->has_room_for = dwarf_dieoffset(unit);
+}
+
 bool pm_elf_has_lines(struct pm_elf *e)
 {
 	return dwarf(e);
@@ -125,6 +143,7 @@ bool pm_elf_line_at(struct pm_elf *e, uint64_t addr, const char **file, unsigned
 
 	if (!elf_text_at(e, addr) || !dwarf(e) || !unit_at(e, addr, &die))
 		return false;
+	elf_room_for_lines(e, &die);
 	l = dwarf_getsrc_die(&die, addr);
 	if (!l || dwarf_lineno(l, &n) || n <= 0)
 		return false;

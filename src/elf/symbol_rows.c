@@ -21,6 +21,7 @@ static bool add_unit_rows(struct pm_elf *e, Dwarf_Die *unit, bool (*want)(const 
 	Dwarf_Lines *lines;
 	size_t n;
 
+	elf_room_for_lines(e, unit);
 	if (dwarf_getsrclines(unit, &lines, &n))
 		return true;
 	for (size_t i = 0; i + 1 < n; i++) {
