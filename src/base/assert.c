@@ -2,9 +2,6 @@
 /* assert.c - what assertions call, the C library's function but for one assertion of libdw: that it
  * gets all memory that it asks for */
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -13,7 +10,6 @@ void __assert_fail(const char *what, const char *file, unsigned line, const char
 {
 	if (strstr(file, "dynamicsizehash") && !strcmp(what, "htab->table"))
 		pm_out_of_memory(0);
-	fprintf(stderr, "%s: %s:%u: %s: Assertion `%s' failed.\n", program_invocation_short_name,
-		file, line, function, what);
-	abort();
+	(void)function;
+	__assert(what, file, (int)line);
 }
