@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* branch_read.c - branch profiles read back from files: see branch_file.h */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analyse/branch_file.h"
+#include "base/whole_file.h"
 
 struct branch_text {				/* what is left of a file */
 	const char *at, *end, *begin;
@@ -208,23 +206,6 @@ static enum pm_status parse(struct branch_text *t, struct pm_branch_file *f)
 	return PM_OK;
 }
 
-static enum pm_status read_all(const char *path, struct pm_buf *to, struct pm_err *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t n;
-
-	if (fd < 0)
-		return pm_fail_errno(err, "cannot open");
-	do {
-		n = read(fd, pm_buf_room(to, 1 << 20), 1 << 20);
-		to->n += n > 0 ? (size_t)n : 0;
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0)
-		pm_fail_errno(err, "cannot read");
-	close(fd);
-	return n < 0 ? PM_ERR : PM_OK;
-}
-
 enum pm_status pm_branch_file_read(const char *path, struct pm_branch_file *f, struct pm_err *err)
 {
 	struct pm_buf b = { 0 };
@@ -232,8 +213,7 @@ enum pm_status pm_branch_file_read(const char *path, struct pm_branch_file *f, s
 	struct branch_text t;
 
 	*f = (struct pm_branch_file){ 0 };
-	err->file = path;
-	st = read_all(path, &b, err);
+	st = pm_file_read(path, &b, err);
 	t = (struct branch_text){ (const char *)b.p, (const char *)b.p + b.n, (const char *)b.p,
 				  err };
 	if (st == PM_OK)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "analyse/counts_text.h"
 #include "base/mem.h"
 #include "base/printable.h"
-#include "base/temp.h"
+#include "base/whole_file.h"
 #include "isa/x86/form.h"
 #include "pugmark/pugmark.h"
 
@@ -48,7 +46,8 @@ static void add_piece(struct pm_forms *forms, const struct pm_counts_process *p,
 }
 
 /* What ran in process @c, and how often. */
-static void write_process(const struct pm_counts_process *c, struct pm_forms *forms, FILE *f)
+static void write_process(const struct pm_counts_process *c, struct pm_forms *forms,
+			  struct pm_buf *to)
 {
 	struct pm_map sum = { 0 };
 	struct at *v;
@@ -68,60 +67,34 @@ static void write_process(const struct pm_counts_process *c, struct pm_forms *fo
 	for (size_t j = 0; j < c->nobject; j++) {
 		const struct pm_counts_object *o = c->object + j;
 
-		fprintf(f, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n",
+		pm_buf_printf(to, "# object 0x%" PRIx64 " 0x%" PRIx64 " 0x%" PRIx64 " %s %s\n",
 			o->bias, o->lo, o->hi, o->build_id ? o->build_id : "-",
 			pm_printable(o->path, name, sizeof name));
 	}
 	for (size_t j = 0; j < n; j++)
-		fprintf(f, "0x%" PRIx64 " %" PRIu64 "\n", v[j].pc, v[j].count);
+		pm_buf_printf(to, "0x%" PRIx64 " %" PRIu64 "\n", v[j].pc, v[j].count);
 	free(v);
 	pm_map_release(&sum);
 }
 
 /* A stored profile that was cut would look like a shorter run: the file is whole, or there is none.
  */
-static enum pm_status save_process(const struct pm_counts_process *c, struct pm_forms *forms,
-				   const char *path, struct pm_err *err)
-{
-	struct pm_beside b;
-	enum pm_status st = PM_OK;
-	FILE *f;
-
-	err->file = path;
-	if (!pm_beside_open(&b, path))
-		return pm_fail_errno(err, "cannot create");
-	f = fdopen(b.fd, "w");
-	if (!f) {
-		st = pm_fail_errno(err, "cannot write counts");
-		close(b.fd);
-	} else {
-		write_process(c, forms, f);
-		if (fflush(f) || ferror(f))
-			st = pm_fail_errno(err, "cannot write counts");
-		else if (!pm_beside_place(&b, b.fd, path))
-			st = pm_fail_errno(err, "cannot name the finished file");
-		if (fclose(f) && st == PM_OK)
-			st = pm_fail_errno(err, "cannot write counts");
-	}
-	pm_beside_release(&b);
-	return st;
-}
-
 enum pm_status pm_counts_write(const struct pm_counts *c, const char *prefix, struct pm_err *err)
 {
 	struct pm_forms *forms[2] = { pm_forms_new(false), pm_forms_new(true) };
+	struct pm_buf path = { 0 }, text = { 0 };
 	enum pm_status st = PM_OK;
-	struct pm_buf path = { 0 };
 
 	for (size_t i = 0; i < c->nprocess && st == PM_OK; i++) {
-		path.n = 0;
+		path.n = text.n = 0;
 		pm_buf_printf(&path, "%s.%zu", prefix, i + 1);
 		pm_buf_add(&path, "", 1);
-		st = save_process(&c->process[i], forms[c->process[i].isa == PM_ISA_X86_32],
-				  (const char *)path.p, err);
+		write_process(&c->process[i], forms[c->process[i].isa == PM_ISA_X86_32], &text);
+		st = pm_file_save((const char *)path.p, &text, err);
 	}
 	if (st != PM_OK)
 		err->file = prefix;
+	pm_buf_release(&text);
 	pm_buf_release(&path);
 	pm_forms_free(forms[0]);
 	pm_forms_free(forms[1]);

@@ -106,7 +106,7 @@ static int merge(int argc, char **argv)
 		"form: bolt, fdata,\n"
 		"autofdo or llvm-sample, by `pugmark run` or `pugmark profile write`; and of one "
 		"build of one\n"
-		"executable.",
+		"executable. A FILE that is - is standard input.",
 		NULL
 	};
 	const char *out = NULL;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/whole_file.h"
 
 static bool is_dash(const char *path)
 {
@@ -17,7 +18,6 @@ static bool same_place(const char *a, const char *b)
 {
 	const char *base_a = strrchr(a, '/'), *base_b = strrchr(b, '/');
 	char *dir_a, *dir_b;
-	struct stat x, y;
 	bool same;
 
 	base_a = base_a ? base_a + 1 : a;
@@ -27,14 +27,14 @@ static bool same_place(const char *a, const char *b)
 	dir_a = pm_strdup(a);
 	dir_b = pm_strdup(b);
 	dir_a[base_a - a] = dir_b[base_b - b] = 0;
-	same = !stat(*dir_a ? dir_a : ".", &x) && !stat(*dir_b ? dir_b : ".", &y) &&
-	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+	same = pm_same_file(*dir_a ? dir_a : ".", *dir_b ? dir_b : ".");
 	free(dir_a);
 	free(dir_b);
 	return same;
 }
 
-static bool same_file(const char *a, const char *b)
+/* Would writing to one be writing to the other? */
+static bool is_same(const char *a, const char *b)
 {
 	struct stat x, y;
 	const bool is_a = !stat(a, &x), is_b = !stat(b, &y);
@@ -42,7 +42,7 @@ static bool same_file(const char *a, const char *b)
 	if (is_dash(a) || is_dash(b))
 		return is_dash(a) && is_dash(b);
 	if (is_a && is_b)
-		return !S_ISCHR(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+		return !S_ISCHR(x.st_mode) && pm_same_file(a, b);
 	return !is_a && !is_b && (!strcmp(a, b) || same_place(a, b));
 }
 
@@ -51,7 +51,7 @@ static void check_pair(const struct pm_opt_help *help, const struct named_file *
 		       const struct named_file *other)
 {
 	if (!other->path || (is_dash(out->path) && !other->output) ||
-	    !same_file(out->path, other->path))
+	    !is_same(out->path, other->path))
 		return;
 	if (!other->output)
 		pm_opt_usage(help, "'%s' is also the input: %s and %s", out->path, other->option,

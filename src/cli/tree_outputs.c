@@ -5,6 +5,7 @@
 #include "analyse/sims.h"
 #include "analyse/tree_sink.h"
 #include "cli/manners.h"
+#include "base/whole_file.h"
 #include "cli/tree_outputs.h"
 #include "report/out.h"
 #include "report/tree_files.h"
@@ -148,11 +149,11 @@ static enum pm_status save_folded(const char *path, const struct pm_tree *t, uns
 				  struct pm_err *err)
 {
 	struct pm_folded *f = pm_tree_folded_begin(t, event);
-	const struct pm_report_pieces p = { pm_tree_folded_next, f };
+	const struct pm_file_pieces p = { pm_tree_folded_next, f };
 	enum pm_status st;
 
 	err->file = NULL;
-	st = pm_report_save_pieces(path, &p, err);
+	st = pm_file_save_pieces(path, &p, err);
 	pm_tree_folded_end(f);
 	return st;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,96 +9,12 @@
 
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "base/temp.h"
+#include "base/whole_file.h"
 #include "report/out.h"
-
-static int write_all(int fd, const uint8_t *p, size_t n)
-{
-	while (n) {
-		ssize_t k = write(fd, p, n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return -1;
-		p += k;
-		n -= (size_t)k;
-	}
-	return 0;
-}
-
-static int write_pieces(int fd, const struct pm_report_pieces *p)
-{
-	struct pm_buf piece = { 0 };
-	int bad = 0;
-
-	do {
-		piece.n = 0;
-		p->next(p->ctx, &piece);
-		bad = write_all(fd, piece.p, piece.n);
-	} while (!bad && piece.n);
-	pm_buf_release(&piece);
-	return bad;
-}
-
-static enum pm_status save_direct(const char *path, const struct pm_report_pieces *p,
-				  struct pm_err *err)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-
-	if (fd < 0)
-		return pm_fail_errno(err, "cannot open");
-	if (write_pieces(fd, p)) {
-		pm_fail_errno(err, "cannot write");
-		close(fd);
-		return PM_ERR;
-	}
-	return close(fd) ? pm_fail_errno(err, "cannot write") : PM_OK;
-}
-
-enum pm_status pm_report_save_pieces(const char *path, const struct pm_report_pieces *p,
-				     struct pm_err *err)
-{
-	struct pm_beside b;
-	struct stat s;
-
-	if (!err->msg[0])
-		err->file = strcmp(path, "-") ? path : "standard output";
-	if (!strcmp(path, "-")) {
-		if (fflush(stdout) || write_pieces(STDOUT_FILENO, p))
-			return pm_fail_errno(err, "cannot write");
-		return PM_OK;
-	}
-	if (!stat(path, &s) && !S_ISREG(s.st_mode))
-		return save_direct(path, p, err);
-	if (!pm_beside_open(&b, path))
-		return pm_fail_errno(err, "cannot create");
-	if (write_pieces(b.fd, p))
-		pm_fail_errno(err, "cannot write");
-	else if (!pm_beside_place(&b, b.fd, path))
-		pm_fail_errno(err, "cannot name the finished file");
-	if (close(b.fd) && !pm_failed(err))
-		pm_fail_errno(err, "cannot write");
-	pm_beside_release(&b);
-	return pm_failed(err) ? PM_ERR : PM_OK;
-}
-
-struct whole { const struct pm_buf *text; bool done; };
-
-static void next_of_whole(void *ctx, struct pm_buf *piece)
-{
-	struct whole *w = ctx;
-
-	if (!w->done)
-		pm_buf_add(piece, w->text->p, w->text->n);
-	w->done = true;
-}
 
 enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struct pm_err *err)
 {
-	struct whole w = { .text = text };
-
-	return pm_report_save_pieces(path, &(struct pm_report_pieces){ next_of_whole, &w }, err);
+	return pm_file_save(path, text, err);
 }
 
 static enum pm_status to_buf(void *to, const void *p, size_t n, struct pm_err *err)

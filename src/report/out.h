@@ -7,15 +7,8 @@
 #include "base/mem.h"
 #include "base/parquet.h"
 
-/* Write @b to @path ("-": stdout; a FIFO or device: directly; else a temporary file that is renamed
- * when complete). A full disk is an error and leaves nothing behind. */
+/* pm_file_save() */
 enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct pm_err *err);
-
-/* The same in pieces, for what may be gigabytes: @next puts one into @piece, which is empty; none:
- * that was all. */
-struct pm_report_pieces { void (*next)(void *ctx, struct pm_buf *piece); void *ctx; };
-enum pm_status pm_report_save_pieces(const char *path, const struct pm_report_pieces *p,
-				     struct pm_err *err);
 
 /* Whether that could work, for all @n: asked before hours are spent on what is to be written. NULL
  * is fine. */

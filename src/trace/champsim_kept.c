@@ -13,6 +13,7 @@
 #include "base/kept.h"
 #include "base/mem.h"
 #include "base/mix.h"
+#include "base/whole_file.h"
 #include "trace/champsim_kept.h"
 
 /* All kept modules together. One takes some 100 KiB. */
@@ -43,18 +44,12 @@ static bool read_file(struct pm_buf *to, const char *path, const struct timespec
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
+	struct pm_err none = { 0 };
 	bool good = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= MOST &&
 		    (!when || is_before(&st.st_ctim, when));
-	size_t n = good ? (size_t)st.st_size : 0;
 
 	to->n = 0;
-	pm_buf_room(to, n + 1);
-	while (good && to->n < n) {
-		const ssize_t got = read(fd, to->p + to->n, n - to->n);
-
-		good = got > 0;
-		to->n += good ? (size_t)got : 0;
-	}
+	good = good && pm_fd_read(fd, to, &none) == PM_OK && to->n == (size_t)st.st_size;
 	if (fd >= 0)
 		close(fd);
 	return good;
@@ -63,15 +58,8 @@ static bool read_file(struct pm_buf *to, const char *path, const struct timespec
 static bool write_file(const char *path, const uint8_t *p, size_t n)
 {
 	const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	bool good = fd >= 0;
+	const bool good = fd >= 0 && pm_fd_write(fd, p, n);
 
-	while (good && n) {
-		const ssize_t put = write(fd, p, n);
-
-		good = put > 0;
-		p += good ? put : 0;
-		n -= good ? (size_t)put : 0;
-	}
 	return (fd < 0 || !close(fd)) && good;
 }
 

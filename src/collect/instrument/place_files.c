@@ -16,6 +16,7 @@
 #include "collect/instrument/job.h"
 #include "collect/translate/reach.h"
 #include "base/proc_maps.h"
+#include "base/whole_file.h"
 #include "elf/elf.h"
 #include "elf/elf_image.h"
 
@@ -212,17 +213,10 @@ static FILE *list_libraries(const struct job *j, pid_t *pid)
 	return fdopen(fd[0], "r");
 }
 
-static bool same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static bool have_file(const struct job *j, const char *path)
 {
 	for (size_t i = 0; i < j->nfile; i++)
-		if (same_file(j->file[i].path, path))
+		if (pm_same_file(j->file[i].path, path))
 			return true;
 	return false;
 }
@@ -337,7 +331,7 @@ static enum pm_status libraries(struct job *j, struct pm_err *err)
 			place_vdso(j, at);
 		if (!strchr(path, '/'))
 			continue;
-		if (same_file(path, j->file[1].path)) {
+		if (pm_same_file(path, j->file[1].path)) {
 			interp_at = at;
 			continue;
 		}
