@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analyse/sample.h"
@@ -55,6 +56,7 @@ static enum pm_status store_of(const char *file, const char *trace, uint64_t eve
 {
 	struct pm_walk_facts f;
 	struct pm_buf b = { 0 };
+	struct stat st;
 	const char *why;
 	enum pm_status s;
 
@@ -70,6 +72,8 @@ static enum pm_status store_of(const char *file, const char *trace, uint64_t eve
 		return s;
 	}
 	err->file = file;
+	if (!stat(file, &st) && !S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
+		return pm_fail_file(err, "a store is a file, and this is not one");
 	s = idt_slurp(file, &b, err);
 	if (!s)
 		s = pm_warm_get(b.p, b.n, w, err);

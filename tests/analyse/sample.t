@@ -48,3 +48,8 @@ $ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugma
 ! pugmark: -: it can be read only once; `pugmark convert` makes a .pug of it
 ! pugmark: br.pug: pug traces hold no data addresses; samples of a core need them (`pugmark run --exec` traces them)
 ? 1
+# what is not a file is no store
+$ timeout 20 pugmark sample --store /dev/full gz.pug; timeout 20 pugmark sample --store . gz.pug
+! pugmark: /dev/full: a store is a file, and this is not one
+! pugmark: .: a store is a file, and this is not one
+? 1
