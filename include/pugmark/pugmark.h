@@ -135,7 +135,7 @@ enum pm_event_flag {
 	PM_BR_COND	= 1 << 1,
 	PM_BR_INDIRECT	= 1 << 2,
 	PM_BR_CALL	= 1 << 3,
-	PM_BR_RET	= 1 << 4,
+	PM_BR_RET	= 1 << 4,	/* ends a call; not the return of an interrupt */
 
 	PM_REF_WRITE	= 1 << 0,	/* DMA, device: memory or register is written */
 	PM_REF_FILL	= 1 << 0,	/* read, write, line: a whole line between a cache and

@@ -105,7 +105,8 @@ enum pm_insn_class idt_id_class(uint16_t id)
 	case 0x70 ... 0x7f: case 0xe0 ... 0xe3: return PM_CLASS_COND;
 	case 0xe9: case 0xea: case 0xeb: return PM_CLASS_JUMP;
 	case 0xe8: case 0x9a: return PM_CLASS_CALL;
-	case 0xc2: case 0xc3: case 0xca: case 0xcb: case 0xcf: return PM_CLASS_RET;
+	case 0xc2: case 0xc3: case 0xca: case 0xcb: return PM_CLASS_RET;
+	case 0xcf: return PM_CLASS_JUMP_IND;
 	case 0xcc: case 0xcd: case 0xce: return PM_CLASS_SYSCALL;
 	case 0xff: return reg == 2 || reg == 3 ? PM_CLASS_CALL_IND : reg == 4 || reg == 5 ?
 			  PM_CLASS_JUMP_IND : PM_CLASS_NONE;

@@ -96,7 +96,7 @@ $ pugmark machine run --cpu r3000 --elf x
 $ pugmark machine run -q --elf missing.elf
 ! pugmark: missing.elf: cannot open: No such file or directory
 ? 1
-# Words of instructions, in either byte order: decoded, with targets and returns. An independent stack of 16 return addresses, those behind delay slots, is as often wrong.
+# Words of instructions, in either byte order: decoded, with targets and returns (eret is none: it ends no call). An independent stack of 16 return addresses, those behind delay slots, is as often wrong.
 $ cat > ras.awk <<'end'
 + function low(s,  i, v) { s = substr(s, 3); if (length(s) > 8) s = substr(s, length(s) - 7); for (i = 1; i <= length(s); i++) v = v * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return v }
 + $2 != "branch" { next }
@@ -105,13 +105,15 @@ $ cat > ras.awk <<'end'
 + $6 ~ /ret/ { all++; if (!n || stack[top] != low(t[2])) wrong++; if (n) { n--; top = (top + 15) % 16 } }
 + END { print all, wrong }
 + end
-$ seq 1 20000 | head -c 65536 >disk.img; for e in little:nano big:nano-be; do pugmark machine run -q --cpu r4400,endian=${e%:*} --elf $TOP/build/guest/${e#*:}.elf --disk disk.img -o e.pug >out; pugmark verify e.pug | head -n 1; pugmark mix --json - e.pug | grep -c '"unknown": 0'; pugmark dump e.pug | awk -f ras.awk >mine; pugmark sim -q -s bpred:ras=16 --csv - e.pug | awk -F, '/ras-16.branches/ { n = $2 } /ras-16.mispredictions,/ { print n, $2 }' | cmp - mine && echo equal; done
+$ seq 1 20000 | head -c 65536 >disk.img; for e in little:nano big:nano-be; do pugmark machine run -q --cpu r4400,endian=${e%:*} --elf $TOP/build/guest/${e#*:}.elf --disk disk.img -o e.pug >out; pugmark verify e.pug | head -n 1; pugmark mix --json - e.pug | grep -c '"unknown": 0'; pugmark dump e.pug | awk -f ras.awk >mine; pugmark sim -q -s bpred:ras=16 --csv - e.pug | awk -F, '/ras-16.branches/ { n = $2 } /ras-16.mispredictions,/ { print n, $2 }' | cmp - mine && echo equal; awk '$2 * 50 < $1 { print "few" }' mine; done
 > 1197721 instructions
 > 1
 > equal
+> few
 > 1207086 instructions
 > 1
 > equal
+> few
 # No file type of drmemtrace names MIPS.
 $ pugmark convert -q e.pug e.drmemtrace; ls e.drmemtrace 2>&1 | wc -l
 ! pugmark: e.drmemtrace: drmemtrace files have no form for MIPS code

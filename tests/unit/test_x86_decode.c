@@ -297,7 +297,7 @@ static void kinds(void **unused)
 		{ "\xf3\xc3", 2, X86_RET, PM_CLASS_RET, 2 },
 		{ "\xc2\x10\x00", 3, X86_RET, PM_CLASS_RET, 3 },
 		{ "\xcb", 1, X86_STEP, PM_CLASS_RET, 1 },
-		{ "\xcf", 1, X86_STEP, PM_CLASS_RET, 1 },
+		{ "\xcf", 1, X86_STEP, PM_CLASS_JUMP_IND, 1 },
 		{ "\xff\xe0", 2, X86_JMP_IND, PM_CLASS_JUMP_IND, 2 },
 		{ "\x3e\xff\xe0", 3, X86_JMP_IND, PM_CLASS_JUMP_IND, 3 },
 		{ "\xff\x25\0\0\0\0", 6, X86_JMP_IND, PM_CLASS_JUMP_IND, 6 },

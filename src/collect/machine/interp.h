@@ -578,7 +578,7 @@ OP(eret)
 	SLOW;
 	c->nbranch++;
 	cpu_eret(c);
-	TR_BRANCH(PM_BR_TAKEN | PM_BR_INDIRECT | PM_BR_RET, c->pc);
+	TR_BRANCH(PM_BR_TAKEN | PM_BR_INDIRECT, c->pc);
 	left -= op - start + 1;
 	pc = c->pc;
 	goto enter;

@@ -76,8 +76,8 @@ enum pm_insn_class mips_flow(enum mips_op op, uint32_t word)
 		if (op == MIPS_jalr)
 			return rd ? PM_CLASS_CALL_IND : PM_CLASS_JUMP_IND;
 		return rs == 31 ? PM_CLASS_RET : PM_CLASS_JUMP_IND;
-	case MIPS_CLASS_eret:
-		return PM_CLASS_RET;
+	case MIPS_CLASS_eret:		/* ends no call: a return-address stack leaves it alone */
+		return PM_CLASS_JUMP_IND;
 	case MIPS_CLASS_trap:
 		return op == MIPS_syscall ? PM_CLASS_SYSCALL : PM_CLASS_NONE;
 	default:

@@ -213,7 +213,8 @@ static void classify(enum x86_mode mode, const ZydisDecodedInstruction *z,
 	case ZYDIS_MNEMONIC_IRETD:
 	case ZYDIS_MNEMONIC_IRETQ:
 	case ZYDIS_MNEMONIC_UIRET:
-		set_branch(in, X86_STEP, PM_CLASS_RET);
+		/* ends no call: a return-address stack leaves it alone */
+		set_branch(in, X86_STEP, PM_CLASS_JUMP_IND);
 		break;
 	case ZYDIS_MNEMONIC_LOOP:
 	case ZYDIS_MNEMONIC_LOOPE:

@@ -172,12 +172,12 @@ static uint8_t flow_of(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 		return direct ? PM_CLASS_JUMP : PM_CLASS_JUMP_IND;
 	case ZYDIS_CATEGORY_CALL:
 		return direct ? PM_CLASS_CALL : PM_CLASS_CALL_IND;
-	case ZYDIS_CATEGORY_RET:
-		return PM_CLASS_RET;
+	case ZYDIS_CATEGORY_RET:	/* of interrupts, too, which end no call */
+		return in->mnemonic == ZYDIS_MNEMONIC_RET ? PM_CLASS_RET : PM_CLASS_JUMP_IND;
 	case ZYDIS_CATEGORY_SYSCALL:
 		return PM_CLASS_SYSCALL;
 	case ZYDIS_CATEGORY_SYSRET:
-		return PM_CLASS_RET;
+		return PM_CLASS_JUMP_IND;
 	case ZYDIS_CATEGORY_INTERRUPT:
 		return PM_CLASS_SYSCALL;
 	default:

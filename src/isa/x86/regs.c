@@ -62,7 +62,7 @@ static uint8_t class_of(const ZydisDecodedInstruction *in, const ZydisDecodedOpe
 		return direct ? PM_CLASS_CALL : PM_CLASS_CALL_IND;
 	case ZYDIS_CATEGORY_RET:
 		*indirect = true;
-		return PM_CLASS_RET;
+		return in->mnemonic == ZYDIS_MNEMONIC_RET ? PM_CLASS_RET : PM_CLASS_JUMP_IND;
 	case ZYDIS_CATEGORY_SYSCALL:
 	case ZYDIS_CATEGORY_INTERRUPT:
 		return PM_CLASS_SYSCALL;
