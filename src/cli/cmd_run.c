@@ -28,9 +28,9 @@ static const struct pm_opt_help help = {
 	"exit status\n"
 	"are its own; the report goes to standard error or to a file. Children and threads are "
 	"followed.\n"
-	"With --pid a process that runs already is traced, until it ends, or until ctrl-C or "
-	"--detach-after;\n"
-	"then it goes on, as if it had not been traced.",
+	"With --pid a process that runs already is traced, until it ends, or until ctrl-C, "
+	"--detach-after, or the\n"
+	"end of what --for wants; then it goes on, as if it had not been traced.",
 	"  pugmark run -- gzip -9 FILE              profile of one program on standard error\n"
 	"  pugmark run --json p.json -- make -j2    everything it started, for scripts\n"
 	"  pugmark run --exec --count -- ls         how many instructions, reads, writes...\n"

@@ -463,6 +463,10 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	}
 	if (st == PM_OK) {
 		o->pipeline = p;
+		if (region) {
+			o->enough = pm_region_over;
+			o->enough_of = region;
+		}
 		if (grows(t, o)) {
 			tree_outputs_growing(&t->results.tree, &growing);
 			o->grow = &growing;

@@ -30,6 +30,7 @@ struct region {
 	struct pm_region r;
 	bool on;			/* between start and stop */
 	bool reached[2];		/* start, stop: at least once */
+	bool over;			/* for good; others look at it */
 	uint64_t done;			/* instructions of all streams so far */
 	uint64_t passed;		/* ... that were let through */
 	uint64_t since;			/* ... when the region began */
@@ -221,6 +222,22 @@ static bool inside(const struct region *x)
 	return !x->r.length || n < x->r.length;
 }
 
+/* Nothing passes any more, whatever comes. */
+static bool is_over(const struct region *x)
+{
+	const struct pm_region *r = &x->r;
+
+	if (r->stop.kind == PM_POINT_COUNT && x->done >= r->stop.value)
+		return true;
+	return r->length && !r->every && r->stop.kind == PM_POINT_NONE && x->on &&
+	       x->done - x->since >= r->after && x->done - x->since - r->after >= r->length;
+}
+
+bool pm_region_over(const void *self)
+{
+	return __atomic_load_n(&((const struct region *)self)->over, __ATOMIC_RELAXED);
+}
+
 static uint64_t region_idle(const void *self)
 {
 	const struct region *x = self;
@@ -372,6 +389,8 @@ static enum pm_status region_consume(void *self, const struct pm_batch *b, const
 			break;
 		}
 	}
+	if (is_over(x))
+		__atomic_store_n(&x->over, true, __ATOMIC_RELAXED);
 	if (!x->n)
 		return PM_OK;
 	out.ev = x->ev;

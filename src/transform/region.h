@@ -50,6 +50,8 @@ struct pm_region_story {
 	bool reached[2];
 };
 void pm_region_story(const void *self, struct pm_region_story *s);
+/* Is it behind us for good? Any thread may ask at any time. */
+bool pm_region_over(const void *self);
 /* File @i of those that were searched for functions; NULL: there are no more. */
 const char *pm_region_file(const void *self, size_t i);
 /* "main", "0x401000", "250M" (instructions), "SIGUSR1": false if it is none of these. */

@@ -68,3 +68,12 @@ $ pugmark run -q --pid 999999999; pugmark run -q --pid x 2>&1 | head -n 1; pugma
 > 1
 > 1
 ! pugmark: cannot attach to process 999999999: there is no such process
+# Once so many instructions are traced it is left.
+$ "$PROGRAMS"/attached 60 > went 2>&1 & p=$!; sleep 0.3
++ for o in '--after 500 --for 10000' '--stop-at 20000'; do timeout 30 pugmark run -q --pid $p $o -o x.pug; echo $?; pugmark info --json - x.pug | awk -F'[:,]' '/"instructions"/ { print ($2 > 9000 && $2 < 30000); exit }'; done
++ kill -TERM $p; wait $p; cat went
+> 0
+> 1
+> 0
+> 1
+> ok

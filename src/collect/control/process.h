@@ -42,6 +42,8 @@ struct pm_run_opts {
 	int pid;			/* instead: trace this running process; 0: none. Signals to
 					 * us end the tracing, not the process */
 	double detach_after;		/* seconds, then processes go on untraced; 0: never */
+	bool (*enough)(const void *of);	/* ... or once this says so; NULL: never. With `pid` */
+	const void *enough_of;
 	const char *cache_dir;		/* NULL: $XDG_CACHE_HOME/pugmark, ~/.cache/pugmark */
 	bool no_cache;
 	uint64_t cache_limit;		/* bytes */

@@ -165,6 +165,8 @@ static void detach_in_time(struct session *s)
 
 	if (after > 0 && !s->detached && pm_now() > s->begun + after)
 		s->detaching = true;
+	if (s->opts->pid && s->opts->enough && s->opts->enough(s->opts->enough_of))
+		s->detaching = true;
 	if (!s->detaching || s->detached)
 		return;
 	begun = pm_now();
