@@ -137,7 +137,7 @@ static void print_stat(const char *name, uint64_t n)
 static int run_counted(struct pm_run_opts *o, const struct outputs *f, const struct run_trace *t)
 {
 	struct pm_branches all = { 0 };
-	struct pm_err err = { 0 };
+	struct pm_err err = { 0 }, cut = { 0 };
 	struct pm_counts *counts = NULL;
 	enum pm_status st = can_write(f, &err);
 	int status = 0, sig = 0;
@@ -147,12 +147,13 @@ static int run_counted(struct pm_run_opts *o, const struct outputs *f, const str
 		st = run_can_write(t, &err);
 	if (st == PM_OK)
 		st = pm_run(o, &counts, &err);
+	st = run_cut(counts, st, &err, &cut);
 	if (st == PM_OK)
 		st = write_reports(f, counts, &err);
 	if (st == PM_OK && o->edges)
 		st = run_write_edges(t, counts, &all, &err);
-	if (st != PM_OK) {
-		status = traces_fail(&err);
+	if (st != PM_OK || pm_failed(&cut)) {
+		status = run_tell(st, &err, &cut);
 	} else if (!o->pid && !f->own_status) {
 		status = counts->status;
 		sig = counts->signal;

@@ -433,10 +433,27 @@ static bool grows(const struct run_trace *t, const struct pm_run_opts *o)
 	       !(never && *never == '1');
 }
 
+enum pm_status run_cut(const struct pm_counts *counts, enum pm_status st, struct pm_err *err,
+		       struct pm_err *cut)
+{
+	if (st == PM_OK || !counts || !counts->cut)
+		return st;
+	*cut = *err;
+	*err = (struct pm_err){ 0 };
+	return PM_OK;
+}
+
+int run_tell(enum pm_status st, const struct pm_err *err, const struct pm_err *cut)
+{
+	const int status = st != PM_OK ? traces_fail(err) : 0;
+
+	return pm_failed(cut) ? traces_fail(cut) : status;
+}
+
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)
 {
 	const bool wants = t->dump || t->out || has_results(t);
-	struct pm_err err = { 0 };
+	struct pm_err err = { 0 }, cut = { 0 };
 	struct pm_pipeline *p = NULL;
 	struct pm_growing growing;
 	struct pm_counts *counts = NULL;
@@ -472,6 +489,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 			o->grow = &growing;
 		}
 		st = pm_run(o, &counts, &err);
+		st = run_cut(counts, st, &err, &cut);
 	}
 	if (counts) {
 		struct pm_err late = { 0 };
@@ -495,15 +513,15 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		if (st == PM_OK)
 			st = results_end(&t->results, p, r, "pugmark run", o->argv[0], &err);
 		if (st == PM_OK)
-			st = check_region(t, region, counts->signal > 0, &err);
+			st = check_region(t, region, counts->signal > 0 || pm_failed(&cut), &err);
 		if (st == PM_OK)
 			st = branch_outputs_end(&t->branches, &err);
 		pm_counts_free(counts);
 	}
-	if (st != PM_OK)
-		failed = traces_fail(&err);
+	if (st != PM_OK || pm_failed(&cut))
+		failed = run_tell(st, &err, &cut);
 	results_release(&t->results);
 	pm_pipeline_free(p);
 	pm_result_free(r);
-	return st == PM_OK ? -1 : failed;
+	return st == PM_OK && !pm_failed(&cut) ? -1 : failed;
 }

@@ -43,6 +43,12 @@ enum pm_status run_write_edges(const struct run_trace *t, const struct pm_counts
 char *run_join_args(char **argv);
 /* What the results of a run begin with: the program, how it ended, times, bytes of trace. */
 void run_begin_results(struct pm_result *r, char **argv, const struct pm_counts *c);
+/* Of a replay that has not reached its end all is made of what there is: PM_OK, and the error goes
+ * from @err to @cut, to be told at last. Else @st. */
+enum pm_status run_cut(const struct pm_counts *counts, enum pm_status st, struct pm_err *err,
+		       struct pm_err *cut);
+/* Both errors, if they are there, and the exit status. */
+int run_tell(enum pm_status st, const struct pm_err *err, const struct pm_err *cut);
 /* Run; the exit status, or -1: as the program ended, of which *@status and *@signal tell. */
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal);
 

@@ -19,6 +19,11 @@ $ size=$(wc -c < r.pugrec); for n in $(seq 0 997 $size) $(seq $((size - 90)) 9 $
 > not a recording
 > the recording ends before the program began
 > the recording is cut off: it has been replayed up to its last complete event
+# Whatever is derived is there, up to the cut.
+$ head -c $(($(wc -c < r.pugrec) * 8 / 10)) r.pugrec > x; for o in --json -o --folded --lcov --pprof --counts '-s cache --json' '--exec --count --report' --html; do timeout 60 pugmark replay -q --no-output $o y x 2> err; echo "$? $(wc -l < err)"; ls y y.1 2> /dev/null; rm -f y y.1; done | sort | uniq -c | sed 's/^ *//'
+> 9 1 1
+> 8 y
+> 1 y.1
 # Damaged.
 $ cp r.pugrec x; printf 'XXXX' | dd of=x bs=1 seek=$(($(grep -abo chnk r.pugrec | tail -n 2 | head -n 1 | cut -d: -f1) + 60)) conv=notrunc 2>/dev/null; pugmark replay -q --no-output x
 ! pugmark: x: the recording is damaged: it has been replayed up to where it is

@@ -217,6 +217,7 @@ enum pm_status replay_result(const struct session *s, struct pm_counts *c, struc
 	const struct rec_ended e = rec_why(y->r, y->root);
 	char what[160];
 
+	c->cut = *y->differs || y->damaged || y->cut;
 	if (*y->differs)
 		return pm_fail_file(err, "%s", y->differs);
 	if (y->damaged)
