@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,8 +17,27 @@
 #include "report/width.h"
 #include "trace/sinks.h"
 
+/* Threads that write take no signals: a pipe that nobody reads any more is an error of theirs. We
+ * end of it as if it had come to us. */
+static void end_by_pipe(const struct pm_err *err)
+{
+	const char *why = strerror(EPIPE);
+	const size_t n = strlen(err->msg), m = strlen(why);
+	struct sigaction act;
+	sigset_t set;
+
+	if (n < m || strcmp(err->msg + n - m, why) || sigaction(SIGPIPE, NULL, &act) ||
+	    act.sa_handler != SIG_DFL)
+		return;
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(SIGPIPE);
+}
+
 int traces_fail(const struct pm_err *err)
 {
+	end_by_pipe(err);
 	fflush(stdout);
 	pm_err_print(err, stderr);
 	return err->place == PM_AT_REQUEST ? 2 : 1;

@@ -91,3 +91,15 @@ $ for o in --color=always --color=never --color=auto; do CLICOLOR_FORCE= pugmark
 > 0
 > 0
 ? 1
+# Nobody reads any more: a command ends of that as others do, without a word. A traced program has ended by then, as it would have.
+$ pugmark run -q --exec -o pipe.pug -- seq 20000 > out; for c in 'dump pipe.pug' 'convert -q -t din pipe.pug -' 'run -q --dump -- sh -c "seq 20000 >&2"'; do (eval "pugmark $c" 2> err; echo $? > status) | head -n 1 | wc -l; cat status; grep -v '^[0-9]*$' err; done; cmp err out
++ (trap '' PIPE; pugmark convert -q -t din pipe.pug - 2> err; echo $? > status) | head -n 1 | wc -l; cat err status
+> 1
+> 141
+> 1
+> 141
+> 1
+> 141
+> 1
+> pugmark: standard output: cannot write: Broken pipe
+> 1
