@@ -357,6 +357,7 @@ struct i486_sink {
 	unsigned n;
 	uint64_t limit, insns;
 	uint64_t unknown;		/* instructions whose bytes the trace does not hold */
+	uint64_t foreign;		/* ... that are none of x86 */
 	struct pm_forms *forms[2];
 	uint8_t *own;			/* by pm_code.insn; 0: not known yet */
 	size_t cap_own;
@@ -538,10 +539,17 @@ static void run(struct i486_sink *s, struct pm_i486 *m, const struct pm_code *co
 static void count_unknown(struct i486_sink *s, const struct pm_code *code,
 			  const struct pm_event *ev, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		s->unknown += ev[i].kind == PM_EV_INSN &&
-			      (!code || ev[i].id >= code->ninsn ||
-			       !has_bytes(code->insn + ev[i].id));
+	for (size_t i = 0; i < n; i++) {
+		const struct pm_insn *in = code && ev[i].id < code->ninsn ? code->insn + ev[i].id
+									  : NULL;
+
+		if (ev[i].kind != PM_EV_INSN || (in && has_bytes(in)))
+			continue;
+		if (in && in->len && in->isa > PM_ISA_X86_32 && in->isa != PM_ISA_NONE)
+			s->foreign++;
+		else
+			s->unknown++;
+	}
 }
 
 static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_err *err)
@@ -572,6 +580,9 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		pm_result_u64(r, "without_bytes", s->unknown,
 			      "instructions of one cycle, since the trace does not hold their "
 			      "bytes");
+	if (s->foreign)
+		pm_result_u64(r, "not_x86", s->foreign,
+			      "instructions of one cycle, since they are none of x86");
 	pm_result_begin_list(r, "configurations");
 	for (unsigned k = 0; k < s->n; k++) {
 		const struct pm_i486_stats *st = pm_i486_end(s->m[k]);

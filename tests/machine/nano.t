@@ -114,6 +114,9 @@ $ seq 1 20000 | head -c 65536 >disk.img; for e in little:nano big:nano-be; do pu
 > 1
 > equal
 > few
+# To the i486 instructions of another processor are not without bytes.
+$ pugmark sim -q -s i486 --csv - e.pug | grep 'not_x86\|without' | sed 's/,.*//'
+> i486.not_x86
 # No file type of drmemtrace names MIPS.
 $ pugmark convert -q e.pug e.drmemtrace; ls e.drmemtrace 2>&1 | wc -l
 ! pugmark: e.drmemtrace: drmemtrace files have no form for MIPS code
