@@ -760,24 +760,31 @@ static enum pm_status save_info(const struct idt_writer *w, struct pm_err *err)
 	return st;
 }
 
+/* What is behind the last block. */
+static enum pm_status end_trace(struct idt_writer *w, struct pm_err *err)
+{
+	const struct pm_emit emit = { to_groups, w };
+
+	if (w->kind == IDT_CACHE)
+		return flush_cache(w, err);
+	if (w->kind == IDT_BRANCH || w->w.native)
+		return PM_OK;
+	if ((w->expander && pm_expand_ops.finish(w->expander, &emit, err) == PM_ERR) ||
+	    pm_grouper_finish(&w->g, err) == PM_ERR || end_rep(w, err) == PM_ERR ||
+	    flush_exec(w, err) == PM_ERR)
+		return PM_ERR;
+	idt_blk_write(&w->blk, &w->native_blk);
+	return PM_OK;
+}
+
+/* The files beside a trace come once it is written: one that fails leaves none. */
 enum pm_status idt_write_finish(void *self, struct pm_err *err)
 {
 	struct idt_writer *w = self;
 
+	if (end_trace(w, err) == PM_ERR || pm_output_flush(w->w.out, err) == PM_ERR)
+		return PM_ERR;
 	if (w->info_path && save_info(w, err) == PM_ERR)
 		return PM_ERR;
-	if (w->kind == IDT_BRANCH)
-		return PM_OK;
-	if (w->kind == IDT_CACHE)
-		return flush_cache(w, err);
-	if (!w->w.native) {
-		const struct pm_emit emit = { to_groups, w };
-
-		if ((w->expander && pm_expand_ops.finish(w->expander, &emit, err) == PM_ERR) ||
-		    pm_grouper_finish(&w->g, err) == PM_ERR || end_rep(w, err) == PM_ERR ||
-		    flush_exec(w, err) == PM_ERR)
-			return PM_ERR;
-		idt_blk_write(&w->blk, &w->native_blk);
-	}
-	return save(w->blk_path, &w->native_blk, err);
+	return w->kind == IDT_EXEC ? save(w->blk_path, &w->native_blk, err) : PM_OK;
 }
