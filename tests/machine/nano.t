@@ -114,6 +114,12 @@ $ seq 1 20000 | head -c 65536 >disk.img; for e in little:nano big:nano-be; do pu
 > 1
 > equal
 > few
+# A program comes through a pipe, too. A snapshot is read twice.
+$ run() { pugmark machine run -q --limit 100000 "$@"; }; cat $TOP/build/guest/nano.elf | run --elf - --save s1; run --elf $TOP/build/guest/nano.elf --save s2; mkfifo f; cat $TOP/build/guest/nano.elf > f & run --elf f --save s3; cmp s1 s2; cmp s1 s3; run --load - --save s5 < s2; run --elf /dev/zero; run --elf .
+! pugmark: -: a snapshot is read twice: expected a file, found a pipe
+! pugmark: /dev/zero: expected a file of at most 512 MiB, or a pipe
+! pugmark: .: expected a file of at most 512 MiB, or a pipe
+? 1
 # To the i486 instructions of another processor are not without bytes.
 $ pugmark sim -q -s i486 --csv - e.pug | grep 'not_x86\|without' | sed 's/,.*//'
 > i486.not_x86

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* load.c - programs, kernels, initrds, disks and the device tree into the machine */
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <libfdt.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cur.h"
+#include "base/whole_file.h"
 #include "collect/machine/machine.h"
 
 #define KSEG0		0xffffffff80000000ULL
@@ -18,37 +18,30 @@
 
 uint8_t *machine_read_file(const char *path, size_t *n, struct pm_err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const bool std = !strcmp(path, "-");
+	int fd = std ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	struct pm_buf b = { 0 };
 	struct stat st;
-	uint8_t *p;
 
-	err->file = path;
+	err->file = std ? "standard input" : path;
 	*n = 0;
 	if (fd < 0) {
 		pm_fail_errno(err, "cannot open");
 		return NULL;
 	}
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
-		pm_fail_file(err, "expected a regular file of at most 512 MiB");
+	if (fstat(fd, &st) || (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode)) ||
+	    st.st_size > FILE_MAX)
+		pm_fail_file(err, "expected a file of at most 512 MiB, or a pipe");
+	else if (pm_fd_read(fd, &b, err) == PM_OK)
+		pm_buf_add(&b, "", 1);		/* there is something even of an empty one */
+	if (!std)
 		close(fd);
+	if (pm_failed(err)) {
+		pm_buf_release(&b);
 		return NULL;
 	}
-	p = pm_alloc((size_t)st.st_size + 1);
-	while (*n < (size_t)st.st_size) {
-		ssize_t k = read(fd, p + *n, (size_t)st.st_size - *n);
-
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k <= 0) {
-			pm_fail_errno(err, "cannot read");
-			free(p);
-			close(fd);
-			return NULL;
-		}
-		*n += (size_t)k;
-	}
-	close(fd);
-	return p;
+	*n = b.n - 1;
+	return b.p;
 }
 
 struct elf {

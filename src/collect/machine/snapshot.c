@@ -14,6 +14,7 @@
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cur.h"
 #include "collect/machine/machine.h"
@@ -148,9 +149,16 @@ enum pm_status machine_snapshot_config(const char *path, struct machine_config *
 				       struct pm_err *err)
 {
 	struct cat_header h;
+	struct stat file;
+	enum pm_status st;
+	uint8_t *p;
 	size_t n;
-	uint8_t *p = machine_read_file(path, &n, err);
-	enum pm_status st = p ? check(p, n, &h, err) : PM_ERR;
+
+	err->file = path;
+	if (!strcmp(path, "-") || (!stat(path, &file) && S_ISFIFO(file.st_mode)))
+		return pm_fail_file(err, "a snapshot is read twice: expected a file, found a pipe");
+	p = machine_read_file(path, &n, err);
+	st = p ? check(p, n, &h, err) : PM_ERR;
 
 	free(p);
 	if (st != PM_OK)
