@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 
+__attribute__((visibility("hidden")))
 void __assert_fail(const char *what, const char *file, unsigned line, const char *function)
 {
 	if (strstr(file, "dynamicsizehash") && !strcmp(what, "htab->table"))
