@@ -57,7 +57,7 @@ struct job {
 	pid_t pid;
 	int report;			/* memfd that the worker writes its report to */
 	struct timespec begun;
-	double took;
+	double took, cpu;		/* seconds: passed, and of processors */
 	int status;
 	bool ended;
 };
@@ -684,6 +684,11 @@ static void start(struct job *j, struct tally *t)
 	}
 }
 
+static double seconds(const struct timeval *t)
+{
+	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
 static void show(struct job *j, struct tally *t)
 {
 	char buf[65536];
@@ -694,8 +699,9 @@ static void show(struct job *j, struct tally *t)
 		printf("FAIL %s: the test runner itself failed on it\n", j->what);
 	}
 	if (verbose || t->failed)
-		printf("%s %s (%u of %u, %.2f s)\n", t->failed ? "----" : "ok  ", j->what,
-		       t->passed, t->passed + t->failed + t->skipped, j->took);
+		printf("%s %s (%u of %u, %.2f s, processors %.2f s)\n",
+		       t->failed ? "----" : "ok  ", j->what, t->passed,
+		       t->passed + t->failed + t->skipped, j->took, j->cpu);
 	fflush(stdout);
 	lseek(j->report, 0, SEEK_SET);
 	while ((n = read(j->report, buf, sizeof buf)) > 0)
@@ -795,6 +801,7 @@ int main(int argc, char **argv)
 	if (tally == MAP_FAILED)
 		must(NULL);
 	while (next < njobs || running) {
+		struct rusage usage;
 		int status;
 		pid_t pid;
 
@@ -803,11 +810,12 @@ int main(int argc, char **argv)
 			next++;
 			running++;
 		}
-		pid = wait(&status);
+		pid = wait4(-1, &status, 0, &usage);
 		for (size_t i = 0; i < next; i++)
 			if (jobs[i].pid && jobs[i].pid == pid) {
 				jobs[i].status = status;
 				jobs[i].took = since(&jobs[i].begun);
+				jobs[i].cpu = seconds(&usage.ru_utime) + seconds(&usage.ru_stime);
 				jobs[i].ended = true;
 				jobs[i].pid = 0;
 				running--;

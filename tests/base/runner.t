@@ -18,7 +18,7 @@ $ cat > bad.t <<'X'
 + > B
 + > c
 + X
-+ "$BUILD/tests/run" bad.t | sed 's/, [0-9.]* s)/)/'
++ "$BUILD/tests/run" bad.t | sed 's/, [0-9.]* s, processors [0-9.]* s)/)/'
 > ---- bad.t (0 of 1)
 > FAIL bad.t
 >   $ printf 'a\nb\nc\n'
