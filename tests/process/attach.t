@@ -1,4 +1,4 @@
-# if: sleep 5 & p=$!; pugmark run -q --pid $p --detach-after 0.01 2> said; s=$?; kill $p; [ $s = 0 ] || { cat said; false; }
+# if: sleep 5 & p=$!; said=$(pugmark run -q --pid $p --detach-after 0.01 2>&1 >/dev/null); s=$?; kill $p; [ $s = 0 ] || { echo "$said"; false; }
 # A process that runs already is traced, all its threads wherever they are: computing, in calls that wait, in handlers on
 # signal stacks, jumping out of them, in code that is written while it runs. Then it is left, and goes on as if nothing had
 # been. Each thread checks what it does.
