@@ -21,5 +21,10 @@ bool physical_open(int fd);
 uint64_t physical_code(const void *host, uint64_t addr);
 /* Say where a reference of @size bytes at @addr is, of which @h is what QEMU knows. */
 void physical_say(const struct qemu_plugin_hwaddr *h, uint64_t addr, unsigned size);
+/* Memory has been mapped: watch it for physical_say_touched(). */
+void physical_watch(void);
+/* Which pages of the guest's memory QEMU has looked at since it was filled: a bit for each, from the
+ * lowest one on, in the file @fd, which stays empty if that is not known. -1: nobody asks. */
+void physical_say_touched(int fd);
 
 #endif

@@ -15,7 +15,9 @@
  * be where it ran first. So where a block runs is only known if it is where the one before leads to;
  * else the program counter tells. A block that runs elsewhere gets another number there.
  *
- * The trace begins where the guest turns on paging: before that, a PC's firmware runs. */
+ * The trace begins where the guest turns on paging: before that, a PC's firmware runs. A guest that
+ * was saved has done that; then the trace begins with the first instruction, and we are told where the
+ * tables are that it has loaded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,7 @@ static struct {
 	bool on;			/* pugmark is told */
 	bool look;			/* control registers may have changed */
 	bool physical;			/* physical addresses and what no reference shows are wanted */
+	int touched;			/* a file for which pages were; -1: nobody asks */
 	bool checked;			/* the running `ins` has made the write that only checks */
 	uint32_t nblocks;
 	uint64_t space;
@@ -466,12 +469,22 @@ static void on_cpu(uint64_t id, unsigned cpu)
 	(void)id;
 	if (!cpu && !guest_find_registers())
 		die("this QEMU does not show the registers that are needed");
+	if (!cpu && state.touched >= 0)
+		physical_watch();
+}
+
+/* What is looked at from now on is not wanted. */
+static void on_enough(void)
+{
+	physical_say_touched(state.touched);
+	state.touched = -1;
 }
 
 static void on_exit_of_qemu(uint64_t id, void *data)
 {
 	(void)id;
 	(void)data;
+	on_enough();
 	ring_close();
 }
 
@@ -482,14 +495,31 @@ int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, cha
 {
 	int fd = -1, watch = -1, memory = -1;
 
+	state.touched = -1;
 	for (int i = 0; i < argc; i++) {
+		const char *value = strchr(argv[i], '=');
+		const uint64_t v = value ? strtoull(value + 1, NULL, 0) : 0;
+
 		if (!strncmp(argv[i], "ring=", 5))
-			fd = atoi(argv[i] + 5);
+			fd = (int)v;
 		else if (!strncmp(argv[i], "watch=", 6))
 			watch = atoi(argv[i] + 6);
 		else if (!strncmp(argv[i], "memory=", 7))
 			memory = atoi(argv[i] + 7);
+		else if (!strncmp(argv[i], "touched=", 8))
+			state.touched = atoi(argv[i] + 8);
+		else if (!strncmp(argv[i], "gdt=", 4))
+			guest.gdt = v;
+		else if (!strncmp(argv[i], "gdt-size=", 9))
+			guest.gdt_size = (uint32_t)v;
+		else if (!strncmp(argv[i], "idt=", 4))
+			guest.idt = v;
+		else if (!strncmp(argv[i], "idt-size=", 9))
+			guest.idt_size = (uint32_t)v;
 	}
+	/* it was saved: control registers are to be looked at, and no code segment is an old one */
+	state.look = guest.wide = guest.idt_size;
+	ring_enough = on_enough;
 	state.physical = memory >= 0;
 	if (!info->system_emulation || info->system.max_vcpus != 1 ||
 	    (strcmp(info->target_name, "x86_64") && strcmp(info->target_name, "i386"))) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 struct ring ring;
+void (*ring_enough)(void);
 
 static uint64_t *buffer(uint32_t number)
 {
@@ -49,7 +50,12 @@ static void pass_buffer(void)
 
 void ring_next(void)
 {
+	static unsigned more;
+
 	pass_buffer();
+	if (__atomic_load_n(&ring.shared->enough, __ATOMIC_RELAXED) && more++ == QS_BUFFERS &&
+	    ring_enough)
+		ring_enough();
 	begin_buffer();
 }
 

@@ -15,6 +15,9 @@ struct ring {
 	struct qs_ring *shared;
 };
 extern struct ring ring;
+/* Called once, when pugmark has had enough and as many words again have been written as it may not
+ * have read yet. */
+extern void (*ring_enough)(void);
 
 /* Map the memory file @fd. False: it is none of pugmark's. */
 bool ring_open(int fd);

@@ -161,7 +161,8 @@ static const struct pm_opt run_opts[] = {
 	OPT_U64('n', "limit", &run.limit, "N", "after N instructions (0: no limit)"),
 	OPT_U64(0, "cycles", &run.cycles, "N",
 		"after N cycles, of which 20 million are a second (0: no limit)"),
-	OPT_STR(0, "save", &run.save, "FILE", "write a snapshot at the end"),
+	OPT_STR(0, "save", &run.save, "FILE",
+		"write a snapshot at the end; with --guest behind --limit instructions"),
 	OPT_HEAD("what to record"),
 	OPT_STR(0, "cat", &run.monitor.cat, "FILE",
 		"the bus with data, from the guest's begin to its end; with --guest the bus "
@@ -201,6 +202,7 @@ static const struct pm_opt run_opts[] = {
 };
 
 static struct named_file files[14];
+static bool x86;			/* not the R4400 */
 static bool to_stdout;			/* an output goes there: nothing else does */
 
 static void check_files(const struct pm_opt_help *help)
@@ -239,13 +241,14 @@ static void check_needed(const struct pm_opt_help *help)
 	};
 	const struct { const char *option; bool given; } saved[] = {
 		{ "--ram", run.ram }, { "--cpu", run.cpu }, { "--append", run.append },
-		{ "--initrd", run.initrd },
+		{ "--initrd", run.initrd }, { "--kernel", run.kernel },
+		{ "--read-only", run.readonly && x86 },
 	};
 
 	for (size_t i = 0; i < NR(all); i++)
 		if (all[i].given && !all[i].of_use)
 			pm_opt_usage(help, "%s needs %s", all[i].option, all[i].needed);
-	for (size_t i = 0; run.load && !run.guest && i < NR(saved); i++)
+	for (size_t i = 0; run.load && i < NR(saved); i++)
 		if (saved[i].given)
 			pm_opt_usage(help, "%s is as the snapshot has it: --load excludes it",
 				     saved[i].option);
@@ -254,34 +257,51 @@ static void check_needed(const struct pm_opt_help *help)
 			     "to write", run.monitor.bus);
 }
 
+/* Guests of x86 that are saved, or go on. */
+static void check_saved(const struct pm_opt_help *help)
+{
+	if (run.load && run.kernel_events)
+		pm_opt_usage(help, "--kernel-events begins at power-on: --load excludes it");
+	if (run.save && !run.limit)
+		pm_opt_usage(help, "--guest is saved behind so many instructions: --save needs "
+			     "--limit");
+	if (run.save && run.monitor.cat)
+		pm_opt_usage(help, "--save excludes --cat: save the guest first, then --load it");
+	if (run.save && run.disk && !run.readonly && !run.load)
+		pm_opt_usage(help, "--save needs --read-only with --disk: what the guest writes to "
+			     "it would not be saved");
+}
+
 /* What an x86 guest can do, and what only the R4400 can. How much RAM it has. */
 static uint64_t check_guest(const struct pm_opt_help *help)
 {
 	const struct { const char *option; bool given; } r4400[] = {
-		{ "--elf", run.elf }, { "--load", run.load }, { "--save", run.save },
+		{ "--elf", run.elf },
 		{ "--sideband", run.monitor.sideband },
 		{ "--no-idle", run.no_idle }, { "--warmup", run.warmup },
 		{ "--cycles", run.cycles }, { "--gdb", run.gdb },
 	};
 	uint64_t ram;
 
-	if (strcmp(run.guest, "x86_64") && strcmp(run.guest, "i386"))
+	if (run.guest && strcmp(run.guest, "x86_64") && strcmp(run.guest, "i386"))
 		pm_opt_usage(help, "'%s' is not a guest: x86_64 or i386", run.guest);
 	for (size_t i = 0; i < sizeof r4400 / sizeof r4400[0]; i++)
 		if (r4400[i].given)
 			pm_opt_usage(help, "%s is for the R4400, not for --guest", r4400[i].option);
-	if (!run.kernel)
-		pm_opt_usage(help, "--guest needs --kernel");
-	if (run.kernel_events && strcmp(run.guest, "x86_64"))
+	check_saved(help);
+	if (!run.kernel && !run.load)
+		pm_opt_usage(help, "--guest needs --kernel or --load");
+	if (run.kernel_events && run.guest && strcmp(run.guest, "x86_64"))
 		pm_opt_usage(help, "--kernel-events is for guests of x86_64, not of %s", run.guest);
 	if (!pm_parse_size(run.ram ? run.ram : QEMU_RAM, &ram) || ram < 1 << 20)
 		pm_opt_usage(help, "'%s' is not a size of RAM", run.ram);
-	if ((run.monitor.bus || run.monitor.cat || run.frames) &&
+	if ((run.monitor.bus || run.monitor.cat || run.frames || run.save) &&
 	    (ram > QEMU_LOW_RAM || ram % 4096))
 		pm_opt_usage(help, "%s is for guests with at most 3G of RAM, in whole pages",
 			     run.monitor.bus   ? "--bus"
 			     : run.monitor.cat ? "--cat"
-					       : "--frames");
+			     : run.frames      ? "--frames"
+					       : "--save");
 	if (!run.monitor.bus && !run.monitor.cat && (run.bus_caches || run.bus_locks))
 		pm_opt_usage(help, "%s needs --bus or --cat", run.bus_caches ? "--bus-caches"
 			     : "--bus-locks");
@@ -310,7 +330,8 @@ static void parse_run(int argc, char **argv, struct machine_config *cfg)
 
 	if (pm_opt_parse(argc, argv, run_opts, &help, false))
 		pm_opt_usage(&help, "unexpected operand '%s'", argv[0]);
-	if (run.guest) {
+	x86 = run.guest || (run.load && machine_guest_is_saved(run.load));
+	if (x86) {
 		cfg->ram_size = (uint32_t)check_guest(&help);
 		check_needed(&help);
 		check_files(&help);
@@ -525,10 +546,10 @@ static int run_guest(uint32_t ram)
 		.bus = run.monitor.bus, .bus_format = run.monitor.bus_format,
 		.bus_caches = run.bus_caches, .bus_locks = run.bus_locks,
 		.frames = run.frames,
-		.cat = run.monitor.cat, .files = files, .nfiles = NR(files),
+		.cat = run.monitor.cat, .save = run.save, .files = files, .nfiles = NR(files),
 	};
 
-	return machine_guest(&g);
+	return run.load ? machine_guest_from(&g, run.load) : machine_guest(&g);
 }
 
 static int machine_run_cmd(int argc, char **argv)
@@ -542,7 +563,7 @@ static int machine_run_cmd(int argc, char **argv)
 	int ret = 1;
 
 	parse_run(argc, argv, &cfg);
-	if (run.guest)
+	if (x86)
 		return run_guest(cfg.ram_size);
 	result = pm_result_for("machine-run");
 	if (!run.load || machine_snapshot_config(run.load, &cfg, &err) == PM_OK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/machine_guest.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -106,8 +107,9 @@ static enum pm_status set_up_bus(struct machine_guest *g, struct guest *x, struc
 		return PM_ERR;
 	if (g->cat) {
 		err->file = g->cat;
-		x->cat.to = catx_create(g->cat, false, err);
-		if (!x->cat.to || guest_cat_record(x->cat.to, &g->qemu, &how, err) != PM_OK)
+		x->cat.to = catx_create(g->cat, CATX_CAT, err);
+		if (!x->cat.to || guest_cat_record(x->cat.to, &g->qemu, &how, g->from,
+						   err) != PM_OK)
 			return PM_ERR;
 		err->file = NULL;
 	}
@@ -139,7 +141,7 @@ static void put_bus(struct pm_result *r, const struct guest *x)
 }
 
 static void put_run(struct pm_result *r, const struct qs_totals *t, uint64_t events,
-		    enum qemu_end how, double seconds)
+		    uint64_t before, enum qemu_end how, double seconds)
 {
 	static const char *const name[] = {
 		[QEMU_POWERED_OFF] = "power-off", [QEMU_RESET] = "reset", [QEMU_LIMIT] = "limit",
@@ -149,6 +151,8 @@ static void put_run(struct pm_result *r, const struct qs_totals *t, uint64_t eve
 	pm_result_begin(r, "guest");
 	pm_result_str(r, "ended", name[how]);
 	pm_result_u64(r, "instructions", t->instructions, "instructions");
+	if (before)
+		pm_result_u64(r, "before", before, "instructions");
 	pm_result_u64(r, "reads", t->reads, "references");
 	pm_result_u64(r, "writes", t->writes, "references");
 	pm_result_u64(r, "interrupts", t->interrupts, NULL);
@@ -205,10 +209,24 @@ static enum pm_status report(const struct machine_guest *g, const struct pm_resu
 	return g->sims->n ? traces_show(r, to_stdout, err) : PM_OK;
 }
 
+/* It is to be saved: so it is recorded, and runs until it is. */
+static enum pm_status begin_save(struct machine_guest *g, struct pm_err *err)
+{
+	if (!g->save)
+		return PM_OK;
+	g->state.save_after = g->qemu.limit;
+	g->qemu.limit = 0;
+	if (g->from)
+		return PM_OK;
+	g->state.image_fd = g->state.memory_fd = g->state.touched_fd = -1;
+	g->qemu.state = &g->state;
+	return guest_state_begin(&g->qemu, err);
+}
+
 /* The reader of all, with kernel events if they are wanted. */
 static enum pm_status begin(struct machine_guest *g, struct guest *x, struct pm_err *err)
 {
-	if (qemu_check(&g->qemu, err) != PM_OK)
+	if (qemu_check(&g->qemu, err) != PM_OK || begin_save(g, err) != PM_OK)
 		return PM_ERR;
 	if (g->kernel_events) {
 		x->events = guest_events_new(g->qemu.kernel, err);
@@ -274,6 +292,14 @@ static enum pm_status run_guest(struct machine_guest *g, struct guest *x, enum q
 		*err = *ended;
 		st = PM_ERR;
 	}
+	if (st == PM_OK && g->save && !g->state.saved) {
+		if (pm_failed(ended))
+			*err = *ended;
+		else
+			pm_fail_file(err, "the guest ended after %" PRIu64 " instructions, before "
+				     "it was to be saved", qs_reader_totals(x->r)->instructions);
+		st = PM_ERR;
+	}
 	if (st == PM_OK)
 		st = qs_reader_finish(x->r, err);
 	if (st == PM_OK && g->replay)
@@ -304,9 +330,15 @@ static enum pm_status finish_cat(const struct machine_guest *g, struct guest *x,
 	};
 
 	err->file = g->cat;
-	if (guest_cat_log(x->cat.to, &g->qemu, err) != PM_OK)
+	if (guest_cat_log(x->cat.to, &g->qemu, g->from, err) != PM_OK)
 		return PM_ERR;
 	return catx_finish(x->cat.to, &end, err);
+}
+
+/* Instructions before the trace. */
+static uint64_t begins_at(const struct machine_guest *g)
+{
+	return g->from ? g->from->end.instructions : 0;
 }
 
 static enum pm_status finish(const struct machine_guest *g, struct guest *x, enum qemu_end how,
@@ -325,10 +357,14 @@ static enum pm_status finish(const struct machine_guest *g, struct guest *x, enu
 	if (g->replay)
 		put_replay(x->result, g, x, seconds);
 	else
-		put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, how, seconds);
+		put_run(x->result, t, x->file ? pm_kernel_file_events(x->file) : 0, begins_at(g),
+			how, seconds);
 	if (pm_pipeline_finish(x->p, x->result, err) != PM_OK)
 		return PM_ERR;
 	if (g->cat && finish_cat(g, x, how, err) != PM_OK)
+		return PM_ERR;
+	if (g->save && guest_save(g->save, &g->qemu, g->from, begins_at(g) + t->instructions,
+				  err) != PM_OK)
 		return PM_ERR;
 	if (x->bus && !g->replay)
 		put_bus(x->result, x);
@@ -383,8 +419,57 @@ int machine_guest(struct machine_guest *g)
 	pm_result_free(x.result);
 	catx_close(x.cat.to);
 	catx_reader_close(x.cat.with);
-	guest_cat_release(&g->qemu);
+	guest_machine_release(&g->qemu);
 	return st == PM_OK && (how != QEMU_RESET || g->replay) ? 0 : 1;
+}
+
+/* Nothing is open, and there may be a state. */
+static void no_files(struct machine_guest *g)
+{
+	g->qemu.kernel_fd = g->qemu.initrd_fd = g->qemu.log_fd = -1;
+	g->state.image_fd = g->state.memory_fd = g->state.touched_fd = -1;
+	g->qemu.state = &g->state;
+}
+
+bool machine_guest_is_saved(const char *path)
+{
+	uint8_t head[8];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	bool is = fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head &&
+		  catx_is_saved(head, sizeof head);
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+int machine_guest_from(struct machine_guest *g, const char *path)
+{
+	const char *guest = g->qemu.guest;
+	struct guest_cat_bus none;
+	struct pm_err err = { 0 };
+	struct catx x;
+	int ret = 1;
+
+	no_files(g);
+	if (catx_load_saved(path, &x, &err) != PM_OK)
+		return traces_fail(&err);
+	err.file = path;
+	if (guest_machine_of(&x, &g->qemu, &none, &err) == PM_OK &&
+	    guest_machine_record(&g->qemu, &err) == PM_OK) {
+		if (guest && strcmp(guest, g->qemu.guest)) {
+			pm_fail_file(&err, "it is a guest of %s, not of %s", g->qemu.guest, guest);
+		} else {
+			g->from = &x;
+			g->path = path;
+			ret = machine_guest(g);
+		}
+	}
+	if (pm_failed(&err))
+		traces_fail(&err);
+	guest_machine_release(&g->qemu);
+	catx_release(&x);
+	return ret;
 }
 
 int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
@@ -394,11 +479,11 @@ int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
 	struct catx x;
 	int ret = 1;
 
-	g->qemu.kernel_fd = g->qemu.initrd_fd = g->qemu.log_fd = -1;
+	no_files(g);
 	if (catx_load(path, &x, &err) != PM_OK)
 		return traces_fail(&err);
 	err.file = path;
-	if (verify && x.cit)
+	if (verify && x.kind != CATX_CAT)
 		pm_fail_file(&err, "a .cit has no transactions to compare with: give the .cat");
 	else if (guest_cat_replay(&x, &g->qemu, &bus, &err) == PM_OK) {
 		g->qemu.physical = true;	/* which references are of devices */
@@ -412,7 +497,7 @@ int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
 	}
 	if (pm_failed(&err))
 		traces_fail(&err);
-	guest_cat_release(&g->qemu);
+	guest_machine_release(&g->qemu);
 	catx_release(&x);
 	return ret;
 }

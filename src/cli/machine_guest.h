@@ -9,6 +9,7 @@
 
 struct machine_guest {
 	struct qemu_config qemu;
+	struct qemu_state state;			/* qemu.state, if that is not NULL */
 	const char *trace, *trace_format, *json;	/* NULL: none */
 	const char *refs, *refs_format;			/* every reference with its address space */
 	const char *kernel_events;			/* NULL: none */
@@ -17,6 +18,8 @@ struct machine_guest {
 	bool bus_locks;					/* locked instructions lock the bus */
 	bool frames;					/* which frame each page is in */
 	const char *cat;				/* the same, and what a replay needs */
+	const struct catx *from;			/* it was saved, and goes on; NULL */
+	const char *save;				/* save it behind `limit`; NULL: not */
 	/* This one again, in place of a machine; its transactions are compared with the file's if
 	 * `verify` is not NULL. */
 	const struct catx *replay;
@@ -29,6 +32,10 @@ struct machine_guest {
 
 /* Run it; the exit status. */
 int machine_guest(struct machine_guest *g);
+/* The guest that was saved at @path goes on; of qemu @g has only what the user may say otherwise.
+ * Is there one? */
+int machine_guest_from(struct machine_guest *g, const char *path);
+bool machine_guest_is_saved(const char *path);
 /* `pugmark citcat replay` and `verify` of the x86 guest's file @path. @verify: compare. The other
  * members of @g say what is wanted of it. */
 int machine_guest_again(struct machine_guest *g, const char *path, bool verify);

@@ -18,8 +18,12 @@
 #define LOCKED		2u
 #define END_BYTES	56
 
-static const char tag_name[CATX_TAGS][5] = { "CONF", "KERN", "INIT", "BUS ", "LOG ", "END " };
-static const uint8_t magic[2][MAGIC] = { "PMCATX1", "PMCITX1" };
+static const char tag_name[CATX_TAGS][5] = {
+	"CONF", "KERN", "INIT", "BUS ", "LOG ", "STAT", "MEM ", "END ",
+};
+/* ... in the sum, in which END was before there were the two in front of it. */
+static const uint8_t tag_number[CATX_TAGS] = { 0, 1, 2, 3, 4, 6, 7, 5 };
+static const uint8_t magic[3][MAGIC] = { "PMCATX1", "PMCITX1", "PMSAVX1" };
 
 static void put32(uint8_t *p, uint32_t v)
 {
@@ -44,7 +48,7 @@ static uint64_t sum_part(uint64_t h, enum catx_tag tag, const uint8_t *p, size_t
 {
 	uint64_t v;
 
-	h = mix(mix(h, tag), n);
+	h = mix(mix(h, tag_number[tag]), n);
 	for (; n >= 8; n -= 8, p += 8) {
 		memcpy(&v, p, 8);
 		h = mix(h, be64toh(v));
@@ -59,12 +63,20 @@ static uint64_t sum_part(uint64_t h, enum catx_tag tag, const uint8_t *p, size_t
 
 bool catx_is(const uint8_t *p, size_t n)
 {
-	return n >= MAGIC && (!memcmp(p, magic[0], MAGIC) || !memcmp(p, magic[1], MAGIC));
+	for (unsigned i = 0; n >= MAGIC && i < NR(magic); i++)
+		if (!memcmp(p, magic[i], MAGIC))
+			return true;
+	return false;
 }
 
 bool catx_is_packed(const uint8_t *p, size_t n)
 {
-	return n >= MAGIC && !memcmp(p, magic[1], MAGIC);
+	return n >= MAGIC && !memcmp(p, magic[CATX_CIT], MAGIC);
+}
+
+bool catx_is_saved(const uint8_t *p, size_t n)
+{
+	return n >= MAGIC && !memcmp(p, magic[CATX_SAVED], MAGIC);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -78,7 +90,7 @@ struct catx_writer {
 	struct catx_end end;
 };
 
-struct catx_writer *catx_create(const char *path, bool cit, struct pm_err *err)
+struct catx_writer *catx_create(const char *path, enum catx_kind kind, struct pm_err *err)
 {
 	struct catx_writer *w = pm_alloc(sizeof *w);
 
@@ -88,7 +100,7 @@ struct catx_writer *catx_create(const char *path, bool cit, struct pm_err *err)
 	if (!w->z)
 		pm_out_of_memory(CATX_PART);
 	ZSTD_CCtx_setParameter(w->z, ZSTD_c_checksumFlag, 1);
-	if (!w->out || pm_output_write(w->out, magic[cit], MAGIC, err) != PM_OK) {
+	if (!w->out || pm_output_write(w->out, magic[kind], MAGIC, err) != PM_OK) {
 		catx_close(w);
 		return NULL;
 	}
@@ -212,7 +224,8 @@ struct cat_parts {
 	uint8_t *p;			/* the part, if it was wanted */
 	size_t n;
 	enum catx_tag tag;
-	bool cit, own, begun;
+	enum catx_kind kind;
+	bool own, begun;
 };
 
 static enum pm_status begin(struct cat_parts *s, struct pm_input *in, struct pm_err *err)
@@ -227,7 +240,7 @@ static enum pm_status begin(struct cat_parts *s, struct pm_input *in, struct pm_
 	if (!p || !catx_is(p, got))
 		return pm_fail(err, 0, "expected the magic of an x86 guest's .cat or .cit, found "
 			       "something else");
-	s->cit = !memcmp(p, magic[1], MAGIC);
+	s->kind = catx_is_packed(p, got) ? CATX_CIT : catx_is_saved(p, got) ? CATX_SAVED : CATX_CAT;
 	pm_input_skip(in, MAGIC);
 	s->z = ZSTD_createDCtx();
 	s->p = pm_alloc_unset(CATX_PART);
@@ -270,7 +283,8 @@ static enum pm_status next_part(struct cat_parts *s, unsigned wanted, struct pm_
 	memcpy(&packed, p + 8, 4);
 	packed = be32toh(packed);
 	if (tag == CATX_TAGS || (s->begun && tag < s->tag) || (!s->begun && tag != CATX_CONF) ||
-	    (tag == CATX_BUS && s->cit) || !s->n || s->n > CATX_PART || !packed ||
+	    (tag == CATX_BUS && s->kind) || (tag == CATX_LOG && s->kind == CATX_SAVED) ||
+	    !s->n || s->n > CATX_PART || !packed ||
 	    packed > ZSTD_compressBound(CATX_PART))
 		return pm_fail(err, at, "expected a part of the machine, its bus or its log, found "
 			       "none that may stand here");
@@ -317,6 +331,14 @@ static enum pm_status get_end(const struct cat_parts *s, uint64_t sum, struct ca
 	return pm_failed(err) ? PM_ERR : PM_OK;
 }
 
+static struct pm_buf *part_of(struct catx *x, enum catx_tag tag)
+{
+	return tag == CATX_LOG    ? &x->log
+	     : tag == CATX_STATE  ? &x->state
+	     : tag == CATX_MEMORY ? &x->memory
+				  : &x->part[tag];
+}
+
 static enum pm_status load(struct cat_parts *s, struct catx *x, struct pm_err *err)
 {
 	uint64_t sum = 0;
@@ -332,7 +354,7 @@ static enum pm_status load(struct cat_parts *s, struct catx *x, struct pm_err *e
 				return PM_ERR;
 			continue;
 		}
-		to = s->tag == CATX_LOG ? &x->log : &x->part[s->tag];
+		to = part_of(x, s->tag);
 		if (to->n + s->n > CATX_MAX)
 			return pm_fail(err, pm_input_offset(s->in), "it is larger than %llu bytes",
 				       (unsigned long long)CATX_MAX);
@@ -343,9 +365,10 @@ static enum pm_status load(struct cat_parts *s, struct catx *x, struct pm_err *e
 		return PM_ERR;
 	for (unsigned i = 0; i < CATX_BUS; i++)
 		*pm_buf_room(&x->part[i], 1) = 0;
-	if (!x->part[CATX_KERN].n || !x->log.n)
-		return pm_fail(err, MAGIC, "it has no kernel, or no log");
-	x->cit = s->cit;
+	if (!x->part[CATX_KERN].n || (s->kind == CATX_SAVED ? !x->state.n : !x->log.n) ||
+	    !x->state.n != !x->memory.n)
+		return pm_fail(err, MAGIC, "it has no kernel, no log, or no state of its machine");
+	x->kind = s->kind;
 	return PM_OK;
 }
 
@@ -363,18 +386,36 @@ enum pm_status catx_load_input(struct pm_input *in, struct catx *x, struct pm_er
 	return st;
 }
 
-enum pm_status catx_load(const char *path, struct catx *x, struct pm_err *err)
+static enum pm_status load_kind(const char *path, bool saved, struct catx *x, struct pm_err *err)
 {
 	struct pm_input *in = pm_input_open(path, err);
+	const uint8_t *p;
 	enum pm_status st;
+	size_t got;
 
 	memset(x, 0, sizeof *x);
 	if (!in)
 		return PM_ERR;
 	err->file = path;
-	st = catx_load_input(in, x, err);
+	p = pm_input_peek(in, MAGIC, &got, err);
+	if (p && catx_is(p, got) && catx_is_saved(p, got) != saved)
+		st = pm_fail(err, 0, saved ? "expected a snapshot of a guest, found a trace"
+			     : "it is a snapshot, which has no trace: `pugmark machine run "
+			       "--load` goes on from it");
+	else
+		st = catx_load_input(in, x, err);
 	pm_input_close(in);
 	return st;
+}
+
+enum pm_status catx_load(const char *path, struct catx *x, struct pm_err *err)
+{
+	return load_kind(path, false, x, err);
+}
+
+enum pm_status catx_load_saved(const char *path, struct catx *x, struct pm_err *err)
+{
+	return load_kind(path, true, x, err);
 }
 
 const char *catx_value(const struct catx *x, const char *name)
@@ -398,6 +439,8 @@ void catx_release(struct catx *x)
 	for (unsigned i = 0; i < CATX_BUS; i++)
 		pm_buf_release(&x->part[i]);
 	pm_buf_release(&x->log);
+	pm_buf_release(&x->state);
+	pm_buf_release(&x->memory);
 }
 
 struct catx_reader {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cat_x86.h - cache-filtered address traces of x86 guests (.cat), with what a replay needs (.cit)
+/* cat_x86.h - cache-filtered address traces of x86 guests (.cat), with what a replay needs (.cit);
+ * and guests that were saved, from which such a trace may begin
  *
  *   OFFSET SIZE  FIELD (all integers big-endian)
- *        0    8  magic "PMCATX1\0"; "PMCITX1\0" of a .cit, which has no transactions
+ *        0    8  magic "PMCATX1\0"; "PMCITX1\0" of a .cit, which has no transactions; "PMSAVX1\0"
+ *                of a saved guest, which has no log either
  * Behind it parts, in the order of enum catx_tag. What is longer than CATX_PART is several.
  *        0    4  tag
  *        4    4  bytes of it, unpacked: 1 to CATX_PART
@@ -10,6 +12,7 @@
  * Unpacked:
  *   CONF  the machine: names and values, each with a 0 behind it
  *   KERN  the kernel, the whole file           INIT  the initial RAM disk, the whole file
+ *         (with STAT only as much as QEMU looks at; CONF says how long they were)
  *   BUS   transactions of 24 bytes:
  *        0    1  enum pm_bus_type              1  1  byte enables, active low
  *        2    1  memory type                   3  1  1: uncached, 2: locked
@@ -18,6 +21,10 @@
  *       12    4  what a port is written
  *       16    8  physical address
  *   LOG   QEMU's log of the run (record/replay), the whole file
+ *   STAT  if the trace does not begin at power-on: the devices and the processor as it begins, a
+ *         qcow2 image with one snapshot of QEMU's
+ *   MEM   ... and memory: runs of pages of 4096 bytes, in order. A run is the first one's number
+ *         (8), how many (8), and their bytes. What is not there is zero, or is not looked at
  *   END   instructions, transactions, bytes on the bus, interrupts, a hash of where interrupts
  *         and exceptions came (8 bytes each), enum catx_how (8), and the sum (8) over all other
  *         parts but BUS: h = (h ^ v) * 0x9e3779b97f4a7c15, h ^= h >> 32, of each tag, length, and 8
@@ -39,7 +46,9 @@
 #define CATX_FACTS	(PM_HAS_BUS | PM_HAS_PHYS | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_LANES | \
 			 PM_HAS_TIME | PM_HAS_CYCLES)
 
-enum catx_tag { CATX_CONF, CATX_KERN, CATX_INIT, CATX_BUS, CATX_LOG, CATX_END, CATX_TAGS };
+enum catx_tag { CATX_CONF, CATX_KERN, CATX_INIT, CATX_BUS, CATX_LOG, CATX_STATE, CATX_MEMORY,
+		CATX_END, CATX_TAGS };
+enum catx_kind { CATX_CAT, CATX_CIT, CATX_SAVED };
 enum catx_how { CATX_POWERED_OFF, CATX_RESET, CATX_LIMIT, CATX_INTERRUPTED };
 
 struct catx_end {
@@ -51,8 +60,8 @@ struct catx_end {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 struct catx_writer;
-/* NULL on an error. The file gets its name at the end. @cit: it is a .cit. */
-struct catx_writer *catx_create(const char *path, bool cit, struct pm_err *err);
+/* NULL on an error. The file gets its name at the end. */
+struct catx_writer *catx_create(const char *path, enum catx_kind kind, struct pm_err *err);
 /* More of part @tag. None of an earlier one may follow, and not CATX_BUS and CATX_END. */
 enum pm_status catx_put(struct catx_writer *w, enum catx_tag tag, const void *p, size_t n,
 			struct pm_err *err);
@@ -67,15 +76,19 @@ void catx_close(struct catx_writer *w);			/* NULL is fine; unfinished: no file *
 
 /* ---- reading --------------------------------------------------------------------------------- */
 struct catx {
-	struct pm_buf part[CATX_BUS], log;	/* each but the log has a 0 behind its last byte */
+	struct pm_buf part[CATX_BUS];		/* each has a 0 behind its last byte */
+	struct pm_buf log, state, memory;
 	struct catx_end end;
-	bool cit;
+	enum catx_kind kind;
 };
 /* By its first bytes, 8 of them. */
 bool catx_is(const uint8_t *p, size_t n);
 bool catx_is_packed(const uint8_t *p, size_t n);	/* a .cit */
-/* All but transactions. Any file at all may be there. */
+bool catx_is_saved(const uint8_t *p, size_t n);
+/* All but transactions, of a .cat or .cit; of a saved guest. Any file at all may be there. */
 enum pm_status catx_load(const char *path, struct catx *x, struct pm_err *err);
+enum pm_status catx_load_saved(const char *path, struct catx *x, struct pm_err *err);
+/* Of any of them. */
 enum pm_status catx_load_input(struct pm_input *in, struct catx *x, struct pm_err *err);
 const char *catx_value(const struct catx *x, const char *name);		/* NULL: it has none */
 void catx_release(struct catx *x);

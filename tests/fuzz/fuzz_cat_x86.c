@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_cat_x86.c - any bytes as an x86 guest's .cat or .cit, and as QEMU's log of a run
  *
- * The first byte says what the rest is: a file; a log; parts of a file, each packed here, so that
- * what is inside is looked at, too: a byte for the tag, one for the length in eights, bytes. */
+ * The first byte says what the rest is: a file; memory of one (3); a log; parts of a file, each
+ * packed here, so that what is inside is looked at, too: a byte for the tag, one for the length in
+ * eights, bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collect/qemu/guest_cat.h"
+#include "collect/qemu/guest_memory.h"
 #include "collect/qemu/qemu_log.h"
 #include "fuzz.h"
 
@@ -21,11 +23,28 @@ static void on_event(void *ctx, enum replay_kind kind, const uint8_t *p, size_t 
 		sum += *p++;
 }
 
+/* What is right can be read, and is the same if all of it is kept. */
+static void memory(const struct pm_buf *from)
+{
+	static uint8_t all[1u << 20];
+	struct pm_buf to = { 0 };
+	struct pm_err err = { 0 };
+
+	if (guest_memory_check(from, (uint64_t)sizeof all * 8 * GUEST_PAGE, &err) != PM_OK)
+		return;
+	memset(all, 0xff, sizeof all);
+	if (guest_memory_keep(from, all, sizeof all, &to, &err) != PM_OK ||
+	    guest_memory_check(&to, UINT64_MAX, &err) != PM_OK || to.n > from->n)
+		abort();
+	pm_buf_release(&to);
+}
+
 static void file(const uint8_t *p, size_t n)
 {
 	struct pm_input *in = pm_input_memory(p, n, "memory");
 	struct guest_cat_bus bus = { 0 };
-	struct qemu_config cfg = { 0 };
+	struct qemu_state state = { 0 };
+	struct qemu_config cfg = { .state = &state };
 	struct pm_err err = { 0 };
 	struct catx_reader *r;
 	struct pm_event e;
@@ -35,7 +54,8 @@ static void file(const uint8_t *p, size_t n)
 	if (catx_load_input(in, &x, &err) == PM_OK) {
 		if (guest_cat_replay(&x, &cfg, &bus, &err) == PM_OK)
 			sum += cfg.limit + strlen(cfg.kernel) + strlen(bus.caches);
-		guest_cat_release(&cfg);
+		guest_machine_release(&cfg);
+		memory(&x.memory);
 		catx_release(&x);
 	} else if (!pm_failed(&err)) {
 		abort();
@@ -79,7 +99,7 @@ static void parts(const uint8_t *p, size_t n)
 
 	if (!fd)
 		fd = mkstemp(path);
-	w = catx_create(path, n & 1, &err);
+	w = catx_create(path, n % 3, &err);
 	if (!w)
 		return;
 	while (n > 2) {
@@ -107,7 +127,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (!size)
 		return 0;
-	if (data[0] % 3 == 0)
+	if (data[0] == 3)
+		memory(&(struct pm_buf){ .p = (uint8_t *)(uintptr_t)data + 1, .n = size - 1 });
+	else if (data[0] % 3 == 0)
 		file(data + 1, size - 1);
 	else if (data[0] % 3 == 1)
 		log_of(data + 1, size - 1);

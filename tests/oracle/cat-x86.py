@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: MIT
 # cat-x86.py - an x86 guest's .cat by another reader, made from docs/formats/cat.md, and one with something that is not true
 #
-# usage: cat-x86.py FILE [OUT bus|witness|log]
+# usage: cat-x86.py FILE [OUT bus|witness|log|state|memory]
 #
-# Prints what is in it: parts' bytes, transactions and their bytes, instructions, the sum twice. OUT is FILE with one
-# change: a transaction in the middle is another one; interrupts came elsewhere; QEMU's log is cut. Its sum is right then.
+# Prints what is in it: parts' bytes, transactions and their bytes, pages of memory, instructions, the sum twice. OUT is FILE
+# with one change: a transaction in the middle is another one; interrupts came elsewhere; QEMU's log is cut; QEMU's snapshot
+# is not there; the last page of memory is missing. Its sum is right then.
 import struct
 import subprocess
 import sys
 
-TAGS = [b'CONF', b'KERN', b'INIT', b'BUS ', b'LOG ', b'END ']
+TAGS = [b'CONF', b'KERN', b'INIT', b'BUS ', b'LOG ', b'END ', b'STAT', b'MEM ']
 M = (1 << 64) - 1
 
 
@@ -67,9 +68,13 @@ if len(sys.argv) > 2:
             parts[i] = tag, part[:39] + bytes([part[39] ^ 1]) + part[40:]
         if sys.argv[3] == 'log' and tag == b'LOG ':
             parts[i] = tag, part[:-1]
+        if sys.argv[3] == 'state' and tag == b'STAT':
+            parts[i] = tag, part[:60] + bytes(12) + part[72:]
+        if sys.argv[3] == 'memory' and tag == b'MEM ' and parts[i + 1][0] == b'END ':
+            parts[i] = tag, part[:-4096]
     write(sys.argv[2], magic, parts)
     sys.exit(0)
-h, n, size = 0, 0, 0
+h, n, size, memory = 0, 0, 0, b''
 for tag, part in parts:
     if tag == b'BUS ':
         for at in range(0, len(part), 24):
@@ -78,6 +83,13 @@ for tag, part in parts:
     elif tag != b'END ':
         h = mixed(h, tag, part)
         print(tag.decode(), len(part))
+        memory += part if tag == b'MEM ' else b''
+at = pages = 0
+while at < len(memory):
+    first, run = struct.unpack_from('>2Q', memory, at)
+    pages += run
+    at += 16 + 4096 * run
+print('pages', pages)
 end = struct.unpack('>7Q', parts[-1][1])
 print('transactions', n, end[1])
 print('bytes', size, end[2])

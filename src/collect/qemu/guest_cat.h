@@ -2,36 +2,31 @@
 /* guest_cat.h - CITCAT for x86 guests: a run of QEMU that is recorded with what is on the bus, and
  * the same run again
  *
- * The initial machine state is the machine as it is turned on: kernel, initial RAM disk, command
- * line, processor, memory, date. The event schedule is QEMU's log of the run. Both lie in the .cat
- * (trace/cat_x86.h). Of a disk image only size and sum do; a replay needs the image itself.
+ * The initial machine state is the machine as it is turned on, or as it was saved
+ * (guest_machine.h). The event schedule is QEMU's log of the run. Both lie in the .cat
+ * (trace/cat_x86.h).
  *
- * Ownership  what guest_cat_replay() opens, guest_cat_release() closes; strings are those of the
- *            file, which has to live longer.
+ * Ownership  what is opened, guest_machine_release() closes; strings are those of the file, which
+ *            has to live longer.
  * Threads    none. */
 #ifndef PM_QEMU_GUEST_CAT_H
 #define PM_QEMU_GUEST_CAT_H
 
 #include "base/result.h"
-#include "collect/qemu/qemu_run.h"
-#include "trace/cat_x86.h"
+#include "collect/qemu/guest_machine.h"
 
-/* What a run is recorded with, besides the machine. */
-struct guest_cat_bus {
-	const char *caches;		/* as `pugmark sim --cache` has them, or "off" */
-	bool locks;
-};
-
-/* Before QEMU starts: @cfg gets its log, date and memory, and the machine goes to @w. */
+/* Before QEMU starts: @cfg gets its log, date and memory, and the machine goes to @w. @from: it
+ * goes on from there; NULL: it is turned on. */
 enum pm_status guest_cat_record(struct catx_writer *w, struct qemu_config *cfg,
-				const struct guest_cat_bus *bus, struct pm_err *err);
-/* QEMU has ended: its log goes to @w. */
+				const struct guest_cat_bus *bus, const struct catx *from,
+				struct pm_err *err);
+/* QEMU has ended: its log goes to @w, and the state in which it began if it was not turned on. */
 enum pm_status guest_cat_log(struct catx_writer *w, const struct qemu_config *cfg,
-			     struct pm_err *err);
-/* The machine of @x, for a replay. @cfg has what the user wants otherwise: `qemu`, `disk`. */
+			     const struct catx *from, struct pm_err *err);
+/* The machine of @x, for a replay. @cfg has what the user wants otherwise: `qemu`, `disk`; and
+ * `state`, as for guest_machine_of(). */
 enum pm_status guest_cat_replay(const struct catx *x, struct qemu_config *cfg,
 				struct guest_cat_bus *bus, struct pm_err *err);
-void guest_cat_release(struct qemu_config *cfg);
 
 /* A sink that takes transactions to a file, or compares them with one. It owns neither. */
 struct guest_cat_sink {

@@ -31,6 +31,8 @@ static enum pm_status put_sizes(struct pm_result *r, const struct catx *x, struc
 	size_packer_add(&all, x->log.p, x->log.n);
 	for (unsigned i = 0; i < CATX_BUS; i++)
 		size_packer_add(&state, x->part[i].p, x->part[i].n);
+	size_packer_add(&state, x->state.p, x->state.n);
+	size_packer_add(&state, x->memory.p, x->memory.n);
 	pm_result_begin_list(r, "sizes");
 	for (unsigned i = 0; i < REPLAY_KINDS; i++) {
 		const struct packed_size s = size_packer_end(&k[i]);
@@ -121,7 +123,7 @@ enum pm_status guest_cat_stat(const char *path, struct pm_result *r, struct pm_e
 	if (st == PM_OK) {
 		cat_cost_schedule(r, aes, ims, x.end.instructions);
 		put_dilation(r);
-		if (!x.cit)
+		if (x.kind == CATX_CAT)
 			st = put_curve(r, path, &x.end, err);
 	}
 	catx_release(&x);
@@ -141,7 +143,7 @@ enum pm_status guest_cat_extract(const char *path, const char *to, struct pm_res
 	st = replay_log_check(x.log.p, x.log.n, &t, NULL, NULL, err);
 	if (st == PM_OK) {
 		err->file = to;
-		w = catx_create(to, true, err);
+		w = catx_create(to, CATX_CIT, err);
 		st = w ? PM_OK : PM_ERR;
 	}
 	for (unsigned i = 0; i < CATX_BUS && st == PM_OK; i++)
@@ -149,9 +151,14 @@ enum pm_status guest_cat_extract(const char *path, const char *to, struct pm_res
 	if (st == PM_OK)
 		st = catx_put(w, CATX_LOG, x.log.p, x.log.n, err);
 	if (st == PM_OK)
+		st = catx_put(w, CATX_STATE, x.state.p, x.state.n, err);
+	if (st == PM_OK)
+		st = catx_put(w, CATX_MEMORY, x.memory.p, x.memory.n, err);
+	if (st == PM_OK)
 		st = catx_finish(w, &x.end, err);
 	if (st == PM_OK) {
-		pm_result_u64(r, "state", x.part[CATX_KERN].n + x.part[CATX_INIT].n, "bytes");
+		pm_result_u64(r, "state", x.part[CATX_KERN].n + x.part[CATX_INIT].n +
+			      x.state.n + x.memory.n, "bytes");
 		pm_result_u64(r, "log", x.log.n, "bytes");
 		pm_result_u64(r, "instructions", x.end.instructions, "instructions");
 		pm_result_u64(r, "interrupts", t.of[REPLAY_INTERRUPTS].events, NULL);

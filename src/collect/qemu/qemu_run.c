@@ -29,7 +29,7 @@
 
 /* Descriptors in QEMU. A guest may see what its kernel is called (multiboot), so a replay has to
  * call it the same. */
-enum { KERNEL_AT = 60, INITRD_AT, LOG_AT };
+enum { KERNEL_AT = 60, INITRD_AT, LOG_AT, STATE_AT };
 
 extern const char pm_qemu_plugin[], pm_qemu_plugin_end[];
 
@@ -38,7 +38,11 @@ struct qemu {
 	pid_t pid;			/* 0: not started, or reaped */
 	/* memory files; `said`: its standard error */
 	int ring_fd, plugin_fd, watch_fd, memory_fd, said_fd;
-	int events[2];			/* sockets: QEMU's reports of what happens to the machine */
+	int events[2];			/* sockets: QEMU's reports of what happens to the machine,
+					 * and what it is asked */
+	struct qmp qmp;			/* our end of it */
+	struct qs_reader *reader;	/* who gets words while QEMU is asked something */
+	double asked_at;		/* when */
 	struct qs_ring *ring;
 	uint32_t emptied;		/* buffers */
 	uint64_t *copy;			/* of a buffer: nobody else writes to it */
@@ -123,8 +127,8 @@ int qemu_file(struct pm_err *err)
 
 enum pm_status qemu_check(const struct qemu_config *cfg, struct pm_err *err)
 {
-	const char *paths[] = { cfg->log == QEMU_REPLAY ? NULL : cfg->kernel,
-				cfg->log == QEMU_REPLAY ? NULL : cfg->initrd,
+	const bool has_files = cfg->log && cfg->kernel_fd >= 0;
+	const char *paths[] = { has_files ? NULL : cfg->kernel, has_files ? NULL : cfg->initrd,
 				cfg->disk, cfg->input };
 	enum pm_status st = PM_OK;
 	const char *version;
@@ -144,8 +148,10 @@ enum pm_status qemu_check(const struct qemu_config *cfg, struct pm_err *err)
 				  "x86 guests need QEMU %d or newer",
 				  (int)strcspn(version + 8, " \n("), version + 8, OLDEST);
 	else if (cfg->version && strcmp(cfg->version, text))
-		st = pm_fail_file(err, "is \"%s\", and the trace is from \"%s\": only that one "
-				  "replays it", text, cfg->version);
+		st = pm_fail_file(err, "is \"%s\", and the %s from \"%s\": only that one %s",
+				  text, cfg->log == QEMU_REPLAY ? "trace is" : "snapshot is",
+				  cfg->version, cfg->log == QEMU_REPLAY ? "replays it"
+				  : "goes on with it");
 	free(text);
 	if (st == PM_OK)
 		err->file = NULL;
@@ -177,6 +183,16 @@ static char *listed(const char *path)
 	return s;
 }
 
+/* What the plug-in has to know if the guest runs already. */
+static void tell_begin(const struct qemu_state *s, char *to, size_t n)
+{
+	*to = 0;
+	if (s && s->memory)
+		snprintf(to, n, ",idt=0x%" PRIx64 ",idt-size=%u,gdt=0x%" PRIx64 ",gdt-size=%u,"
+			 "touched=%d", s->idt.at, s->idt.bytes, s->gdt.at, s->gdt.bytes,
+			 s->touched_fd);
+}
+
 static void make_args(struct qemu *q)
 {
 	static const char *const always[] = {
@@ -184,7 +200,9 @@ static void make_args(struct qemu *q)
 		"-no-reboot",
 	};
 	const struct qemu_config *c = q->cfg;
+	char warm[160];
 
+	tell_begin(c->state, warm, sizeof warm);
 	arg(q, "%s", program(c));
 	for (unsigned i = 0; i < NR(always); i++)
 		arg(q, "%s", always[i]);
@@ -236,6 +254,13 @@ static void make_args(struct qemu *q)
 		arg(q, "shift=%d,rr=%s,rrfile=/proc/self/fd/%d", QEMU_NS_SHIFT,
 		    c->log == QEMU_RECORD ? "record" : "replay", LOG_AT);
 	}
+	if (c->state) {
+		arg(q, "-drive");
+		arg(q, "if=none,id=state,format=qcow2,discard=unmap,file=/proc/self/fd/%d",
+		    STATE_AT);
+	}
+	if (c->state && c->state->memory)
+		arg(q, "-S");
 	arg(q, "-chardev");
 	arg(q, c->quiet && !c->input ? "null,id=console" : "stdio,id=console");
 	arg(q, "-serial");
@@ -245,13 +270,12 @@ static void make_args(struct qemu *q)
 	arg(q, "-mon");
 	arg(q, "chardev=events,mode=control");
 	arg(q, "-plugin");
-	arg(q, "/proc/self/fd/%d,ring=%d,watch=%d,memory=%d", q->plugin_fd, q->ring_fd,
-	    q->watch_fd, c->physical ? q->memory_fd : -1);
+	arg(q, "/proc/self/fd/%d,ring=%d,watch=%d,memory=%d%s", q->plugin_fd, q->ring_fd,
+	    q->watch_fd, c->physical ? q->memory_fd : -1, warm);
 }
 
 static enum pm_status make_files(struct qemu *q, struct pm_err *err)
 {
-	static const char hello[] = "{\"execute\":\"qmp_capabilities\"}\n";
 	const struct qs_plan *w = q->cfg->watch;
 	size_t n = (size_t)(pm_qemu_plugin_end - pm_qemu_plugin);
 	void *p;
@@ -268,15 +292,21 @@ static enum pm_status make_files(struct qemu *q, struct pm_err *err)
 		if (q->watch_fd < 0 || write(q->watch_fd, w, sizeof *w) != (ssize_t)sizeof *w)
 			return pm_fail_errno(err, "cannot make a memory file");
 	}
-	if (q->cfg->physical || q->cfg->memory) {
+	if (q->cfg->state) {
+		q->memory_fd = dup(q->cfg->state->memory_fd);
+		if (q->memory_fd < 0)
+			return pm_fail_errno(err, "cannot make a memory file");
+	} else if (q->cfg->physical || q->cfg->memory) {
 		q->memory_fd = memfd_create("pugmark-memory", 0);
 		if (q->memory_fd < 0 || ftruncate(q->memory_fd, (off_t)q->cfg->ram_size))
 			return pm_fail_errno(err, "cannot make a memory file");
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, q->events) ||
-	    fcntl(q->events[0], F_SETFD, FD_CLOEXEC) ||
-	    write(q->events[0], hello, sizeof hello - 1) < 0)
+	    fcntl(q->events[0], F_SETFD, FD_CLOEXEC))
 		return pm_fail_errno(err, "cannot make a pair of sockets");
+	q->qmp.fd = q->events[0];
+	if (!qmp_hello(&q->qmp))
+		return pm_fail_errno(err, "cannot write to a pair of sockets");
 	p = mmap(NULL, QS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, q->ring_fd, 0);
 	if (p == MAP_FAILED)
 		return pm_fail_errno(err, "cannot map a memory file");
@@ -294,6 +324,7 @@ static void place_files(const struct qemu_config *c)
 			   : open(c->initrd, O_RDONLY);
 
 	if (kernel < 0 || dup2(kernel, KERNEL_AT) < 0 || dup2(c->log_fd, LOG_AT) < 0 ||
+	    (c->state && dup2(c->state->image_fd, STATE_AT) < 0) ||
 	    (c->initrd && (initrd < 0 || dup2(initrd, INITRD_AT) < 0)))
 		_exit(127);
 }
@@ -382,6 +413,75 @@ static enum pm_status lose_patience(struct qemu *q, double *asked, double heard,
 	return PM_OK;
 }
 
+/* The buffer that is there, to @r or to nobody. */
+static enum pm_status take_buffer(struct qemu *q, struct qs_reader *r, struct pm_err *err)
+{
+	struct qs_ring *s = q->ring;
+	const uint32_t n = s->used[q->emptied % QS_BUFFERS];
+
+	if (n > QS_WORDS)
+		return pm_fail_file(err, "the plug-in's buffer has %u words", n);
+	memcpy(q->copy, (char *)s + QS_HEADER + q->emptied % QS_BUFFERS * QS_BYTES, (size_t)n * 8);
+	release_buffer(s, ++q->emptied);
+	return r ? qs_read(r, q->copy, n, err) : PM_OK;
+}
+
+/* While QEMU is asked something: its processor may wait for room in the ring. */
+static enum pm_status meanwhile(void *ctx, struct pm_err *err)
+{
+	struct qemu *q = ctx;
+	enum pm_status st = PM_OK;
+
+	while (st == PM_OK &&
+	       __atomic_load_n(&q->ring->filled, __ATOMIC_ACQUIRE) != q->emptied)
+		st = take_buffer(q, q->reader, err);
+	if (st == PM_END)
+		q->reader = NULL;	/* the limit is reached */
+	if (st == PM_ERR)
+		return PM_ERR;
+	if (*q->cfg->interrupted)
+		return pm_fail(err, 0, "interrupted");
+	return pm_now() - q->asked_at < STANDSTILL ? PM_OK
+	     : pm_fail_file(err, "has not answered for %.0f seconds", STANDSTILL);
+}
+
+static enum pm_status load_state(struct qemu *q, struct qs_reader *r, struct pm_err *err)
+{
+	const struct qemu_config *c = q->cfg;
+	const char *file = err->file;
+	enum pm_status st;
+
+	if (!c->state || !c->state->memory)
+		return PM_OK;
+	err->file = program(c);
+	q->reader = r;
+	q->asked_at = pm_now();
+	st = qemu_state_load(c->state, c->ram_size, c->log == QEMU_RECORD, &q->qmp, meanwhile, q,
+			     err);
+	if (st == PM_OK)
+		err->file = file;
+	return st;
+}
+
+/* If it is time to. */
+static enum pm_status save_state(struct qemu *q, struct qs_reader *r, struct pm_err *err)
+{
+	struct qemu_state *s = q->cfg->state;
+	const char *file = err->file;
+	enum pm_status st;
+
+	if (!s || !s->save_after || s->saved || !r ||
+	    qs_reader_totals(r)->instructions < s->save_after)
+		return PM_OK;
+	err->file = program(q->cfg);
+	q->reader = r;
+	q->asked_at = pm_now();
+	st = qemu_state_save(s, &q->qmp, meanwhile, q, err);
+	if (st == PM_OK)
+		err->file = file;
+	return st;
+}
+
 /* Empty the ring until the plug-in ends, QEMU does, or the limit is reached: PM_END. @r: NULL:
  * nobody wants the words any more. */
 static enum pm_status empty_ring(struct qemu *q, struct qs_reader *r, struct pm_pipeline *p,
@@ -390,9 +490,10 @@ static enum pm_status empty_ring(struct qemu *q, struct qs_reader *r, struct pm_
 	struct qs_ring *s = q->ring;
 	enum pm_status st = PM_OK;
 	double heard = pm_now();
-	uint32_t n;
 	bool gone = false;
 
+	if (r && !q->reader && q->asked_at)
+		return PM_END;
 	while (st == PM_OK) {
 		if (*q->cfg->interrupted && r && q->cfg->log == QEMU_RECORD && !asked) {
 			qs_reader_stop(r);	/* soon, and where a replay stops, too */
@@ -408,14 +509,9 @@ static enum pm_status empty_ring(struct qemu *q, struct qs_reader *r, struct pm_
 			continue;
 		}
 		heard = pm_now();
-		n = s->used[q->emptied % QS_BUFFERS];
-		if (n > QS_WORDS)
-			return pm_fail_file(err, "the plug-in's buffer has %u words", n);
-		memcpy(q->copy, (char *)s + QS_HEADER + q->emptied % QS_BUFFERS * QS_BYTES,
-		       (size_t)n * 8);
-		release_buffer(s, ++q->emptied);
-		if (r)
-			st = qs_read(r, q->copy, n, err);
+		st = take_buffer(q, r, err);
+		if (st == PM_OK)
+			st = save_state(q, r, err);
 	}
 	return st;
 }
@@ -455,13 +551,10 @@ static void last_line(const struct qemu *q, char *to, size_t n)
 }
 
 /* Did the machine end by a reset? QEMU has said so, and is gone. */
-static bool was_reset(const struct qemu *q)
+static bool was_reset(struct qemu *q)
 {
-	char text[65536];
-	ssize_t n = recv(q->events[0], text, sizeof text - 1, MSG_DONTWAIT);
-
-	text[n > 0 ? n : 0] = 0;
-	return strstr(text, "\"guest-reset\"");
+	qmp_listen(&q->qmp);
+	return q->qmp.was_reset;
 }
 
 static enum qemu_end judge(struct qemu *q, struct pm_err *ended)
@@ -494,6 +587,7 @@ static void release(struct qemu *q)
 	for (unsigned i = 0; i < q->narg; i++)
 		free(q->arg[i]);
 	free(q->copy);
+	qmp_release(&q->qmp);
 	for (unsigned i = 0; i < 7; i++) {
 		int fd = ((int[]){ q->ring_fd, q->plugin_fd, q->watch_fd, q->memory_fd,
 				   q->said_fd, q->events[0], q->events[1] })[i];
@@ -501,6 +595,11 @@ static void release(struct qemu *q)
 		if (fd >= 0)
 			close(fd);
 	}
+}
+
+static bool is_saved(const struct qemu_config *cfg)
+{
+	return cfg->state && cfg->state->saved;
 }
 
 enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, struct pm_pipeline *p,
@@ -516,14 +615,18 @@ enum pm_status qemu_run(const struct qemu_config *cfg, struct qs_reader *r, stru
 	if (st == PM_OK)
 		st = start(&q, err);
 	if (st == PM_OK)
+		st = load_state(&q, r, err);
+	if (st == PM_OK)
 		st = empty_ring(&q, r, p, 0, err);
 	if (st == PM_END) {
 		st = PM_OK;
+		__atomic_store_n(&q.ring->enough, 1, __ATOMIC_RELAXED);
 		off = qs_reader_is_off(r);
-		limit = cfg->limit && qs_reader_totals(r)->instructions >= cfg->limit;
+		limit = (cfg->limit && qs_reader_totals(r)->instructions >= cfg->limit) ||
+			is_saved(cfg);
 		*how = off ? QEMU_POWERED_OFF : limit ? QEMU_LIMIT : QEMU_INTERRUPTED;
 		if (cfg->log == QEMU_RECORD && q.pid)
-			st = end_log(&q, off, p, err) == PM_END ? PM_OK : PM_ERR;
+			st = end_log(&q, off || is_saved(cfg), p, err) == PM_END ? PM_OK : PM_ERR;
 		if (!limit && !off) {
 			reaped(&q, true);
 			if (!*cfg->interrupted)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "collect/qemu/qemu_state.h"
 #include "collect/qemu/stream_reader.h"
 
 #define QEMU_RAM	"256M"		/* unless `ram` says another size */
@@ -41,6 +42,8 @@ struct qemu_config {
 	bool memory;			/* the guest's memory is a file, which `physical` needs */
 	char began[32];			/* the guest's date at power-on: 2026-11-26T12:00:00 */
 	const char *version;		/* QEMU has to be this one; NULL: any */
+	/* The guest goes on from where it was saved, or is to be: with a log. NULL: neither */
+	struct qemu_state *state;
 };
 
 #define QEMU_NS_SHIFT	1		/* with a log an instruction takes 1 << so many ns */

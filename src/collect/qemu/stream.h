@@ -37,6 +37,7 @@ struct qs_ring {
 	uint32_t magic;			/* by pugmark; the plug-in refuses another one */
 	uint32_t filled, emptied;
 	uint32_t ended;			/* the plug-in fills no more */
+	uint32_t enough;		/* by pugmark: the trace has ended */
 	uint32_t used[QS_BUFFERS];	/* words */
 };
 

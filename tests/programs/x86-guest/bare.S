@@ -16,6 +16,10 @@
 #define PRESENT		3
 #define LARGE		0x83
 #define ALIAS		0x40000000
+#ifndef TICKS
+#define TICKS		3			/* timer interrupts to wait for, some 55,000
+						 * instructions each at 2 ns */
+#endif
 
 	.section .text
 	.code32
@@ -204,7 +208,7 @@ in_64:	mov $16, %eax
 	sti
 6:	inc %r14
 	call twice
-	cmpl $3, ticks
+	cmpl $TICKS, ticks
 	jb 6b
 	hlt
 	mov $0x200000, %edi			/* the same while a long instruction runs */
