@@ -226,7 +226,18 @@ static enum pm_status open_trace(const struct to *to, bool big_endian, struct pm
 	return pm_pipeline_start(*p, TRACER_FACTS, "replayed traces", err);
 }
 
-struct x86 { const char *qemu, *disk; };
+struct x86 { const char *qemu, *disk; bool frames; };
+
+/* Is something said that is for x86 guests alone, or of a trace that nobody wants? */
+static void check_x86(const struct pm_opt_help *help, const struct x86 *x, const struct to *to,
+		      bool is)
+{
+	if (!is && (x->qemu || x->disk || x->frames))
+		pm_opt_usage(help, "%s is for x86 guests", x->qemu ? "--qemu" : x->disk ? "--disk"
+			     : "--frames");
+	if (x->frames && !trace_of(to) && !to->sims.n)
+		pm_opt_usage(help, "--frames needs --output or --sim");
+}
 
 /* An x86 guest's file replays in QEMU. */
 static int again_x86(const struct pm_opt_help *help, const char *path, const struct to *to,
@@ -240,7 +251,8 @@ static int again_x86(const struct pm_opt_help *help, const char *path, const str
 		.files = files, .nfiles = NR(files),
 		.qemu = { .qemu = x->qemu, .disk = x->disk, .limit = limit },
 		.trace = trace_of(to), .trace_format = to->format,
-		.sims = &to->sims, .json = json, .stats = !verify && !json && !manners.quiet,
+		.sims = &to->sims, .frames = x->frames, .json = json,
+		.stats = !verify && !json && !manners.quiet,
 	};
 
 	named_files_check(help, files, NR(files));
@@ -331,6 +343,8 @@ static int replay(int argc, char **argv)
 		OPT_U64('n', "limit", &limit, "N", "stop after N instructions (0: no limit)"),
 		OPT_STR(0, "qemu", &x86.qemu, "FILE", "x86 guests: QEMU (default: as recorded)"),
 		OPT_STR(0, "disk", &x86.disk, "FILE", "x86 guests: where the disk image is now"),
+		OPT_FLAG(0, "frames", &x86.frames,
+			 "x86 guests: the frame that each page is in, in the trace"),
 		OPT_STR(0, "json", &json, "FILE",
 			"counts and results as JSON; '-' is standard output"),
 		OPT_END
@@ -352,10 +366,10 @@ static int replay(int argc, char **argv)
 		if (n != 1 || to.no_idle || to.warmup)
 			pm_opt_usage(&help, "a second file, --no-idle and --warmup are for the "
 				     "R4400's");
+		check_x86(&help, &x86, &to, true);
 		return again_x86(&help, argv[0], &to, &x86, limit, json, false);
 	}
-	if (x86.qemu || x86.disk)
-		pm_opt_usage(&help, "--qemu and --disk are for x86 guests");
+	check_x86(&help, &x86, &to, false);
 	r = pm_result_for("citcat-replay");
 	aes = n == 2 ? pm_strdup(argv[1]) : aes_of(argv[0]);
 	check_files(&help, argv[0], NULL, aes, &to, json, &to_stdout);
@@ -432,6 +446,8 @@ static int verify(int argc, char **argv)
 			"a simulator or sink on it, as `pugmark sim` has them"),
 		OPT_STR(0, "qemu", &x86.qemu, "FILE", "x86 guests: QEMU (default: as recorded)"),
 		OPT_STR(0, "disk", &x86.disk, "FILE", "x86 guests: where the disk image is now"),
+		OPT_FLAG(0, "frames", &x86.frames,
+			 "x86 guests: the frame that each page is in, in the trace"),
 		OPT_STR(0, "json", &json, "FILE", "counts as JSON; '-' is standard output"),
 		OPT_END
 	};
@@ -448,10 +464,10 @@ static int verify(int argc, char **argv)
 	if (is_x86(argv[0])) {
 		if (ims || state)
 			pm_opt_usage(&help, "%s is for the R4400", ims ? "--ims" : "--state");
+		check_x86(&help, &x86, &to, true);
 		return again_x86(&help, argv[0], &to, &x86, 0, json, true);
 	}
-	if (x86.qemu || x86.disk)
-		pm_opt_usage(&help, "--qemu and --disk are for x86 guests");
+	check_x86(&help, &x86, &to, false);
 	check_files(&help, argv[0], ims, aes, &to, json, &to_stdout);
 	r = pm_result_for("citcat-verify");
 	if (open_trace(&to, false, &p, &err) != PM_OK ||

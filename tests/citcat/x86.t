@@ -115,4 +115,27 @@ $ pugmark machine run --guest x86_64 --kernel x --cat x.cat --sideband 2>&1 | ta
 $ pugmark machine run --guest x86_64 --kernel x --bus-caches off 2>&1 | tail -1
 > pugmark: --bus-caches needs --bus or --cat (see `pugmark machine run --help`)
 $ pugmark citcat verify --disk x $TESTS/data/formats/ex.cat 2>&1 | tail -1
-> pugmark: --qemu and --disk are for x86 guests (see `pugmark citcat verify --help`)
+> pugmark: --disk is for x86 guests (see `pugmark citcat verify --help`)
+$ pugmark citcat replay --frames -o x.pug $TESTS/data/formats/ex.cat 2>&1 | tail -1
+> pugmark: --frames is for x86 guests (see `pugmark citcat replay --help`)
+$ pugmark citcat replay --frames x.cat 2>&1 | tail -1
+> pugmark: --frames needs --output or --sim (see `pugmark citcat replay --help`)
+# snapshots of x86 guests
+$ printf '#!/bin/sh\npugmark machine run "$@" 2>&1 | tail -1\n' >run; chmod +x run
+$ ./run --guest x86_64 --kernel x --save x.sav
+> pugmark: --guest is saved behind so many instructions: --save needs --limit (see `pugmark machine run --help`)
+$ ./run --guest x86_64 --kernel x --save x.sav -n 1 --cat y.cat
+> pugmark: --save excludes --cat: save the guest first, then --load it (see `pugmark machine run --help`)
+$ ./run --guest x86_64 --kernel x --save x.sav -n 1 --disk d
+> pugmark: --save needs --read-only with --disk: what the guest writes to it would not be saved (see `pugmark machine run --help`)
+$ ./run --guest x86_64 --load x.sav --kernel x; ./run --guest x86_64 --load x.sav --ram 1G; ./run --guest x86_64 --load x.sav --kernel-events x.kev
+> pugmark: --kernel is as the snapshot has it: --load excludes it (see `pugmark machine run --help`)
+> pugmark: --ram is as the snapshot has it: --load excludes it (see `pugmark machine run --help`)
+> pugmark: --kernel-events begins at power-on: --load excludes it (see `pugmark machine run --help`)
+$ ./run --guest x86_64 --load x.cat; ./run --guest x86_64 --load none.sav
+> pugmark: x.cat:0x0: expected a snapshot of a guest, found a trace
+> pugmark: none.sav: cannot open: No such file or directory
+$ (printf 'PMSAVX1\0'; tail -c +9 x.cat) >x.sav; ./run --load x.sav -n 1; pugmark citcat stat x.sav 2>&1
+> pugmark: x.sav:0x585: expected a part of the machine, its bus or its log, found none that may stand here
+> pugmark: x.sav:0x0: it is a snapshot, which has no trace: `pugmark machine run --load` goes on from it
+? 1
