@@ -251,8 +251,8 @@ static enum pm_status check_disk(const struct catx *x, struct qemu_config *cfg, 
 	if (identity(cfg->disk, have, sizeof have, err) != PM_OK)
 		return PM_ERR;
 	if (strcmp(have, want))
-		return pm_fail_file(err, "it is not the disk image of the trace: size and sum are "
-				    "%s, there %s", have, want);
+		return pm_fail_file(err, "it is not the disk image that the guest had: size and "
+				    "sum are %s, then %s", have, want);
 	err->file = file;
 	return PM_OK;
 }

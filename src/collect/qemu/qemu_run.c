@@ -242,7 +242,8 @@ static void make_args(struct qemu *q)
 		free(path);
 		if (c->log) {
 			arg(q, "-drive");
-			arg(q, "driver=blkreplay,if=none,image=image,id=disk");
+			arg(q, "driver=blkreplay,if=none,image=image,id=disk%s",
+			    c->read_only ? ",read-only=on" : "");
 			arg(q, "-device");
 			arg(q, "virtio-blk-pci,drive=disk");
 		}
@@ -517,12 +518,12 @@ static enum pm_status empty_ring(struct qemu *q, struct qs_reader *r, struct pm_
 }
 
 /* The trace has ended, and QEMU has not written all of its log: it is asked to end, unless it is
- * about to. */
+ * about to: a signal would then end it before that. */
 static enum pm_status end_log(struct qemu *q, bool off, struct pm_pipeline *p, struct pm_err *err)
 {
 	enum pm_status st;
 
-	if (!off && q->pid)
+	if (!off && q->pid && !__atomic_load_n(&q->ring->ended, __ATOMIC_ACQUIRE))
 		kill(q->pid, SIGTERM);
 	st = empty_ring(q, NULL, p, pm_now() + LEISURE, err);
 	if (st == PM_END && !q->pid && WIFSIGNALED(q->status))
