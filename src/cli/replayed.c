@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,13 +42,14 @@ static enum replayed kind_of(const char *path)
 	return kind;
 }
 
-/* This program once more, writing to @out, and what it says to @said. */
+/* This program once more, writing to @out, and what it says to @said. It ends with us. */
 static pid_t execute(char **argv, int out, int said)
 {
 	const pid_t pid = vfork();
 
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	dup2(out, 1);
 	dup2(said, 2);
 	execv("/proc/self/exe", argv);

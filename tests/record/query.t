@@ -104,3 +104,45 @@ $ . ./at; pugmark query -j 2 r.pugrec "writes $total+8" > killed 2> why & q=$!; 
 $ pugmark query -j 65 r.pugrec 'calls add'
 ! pugmark: -j: from 1 to 64 (see `pugmark query --help`)
 ? 2
+# A position counts instructions up to the next safepoint: the one behind the last of them is that one.
+$ pugmark query r.pugrec 'value rip at @0+100000000' 2>&1 | sed -E 's/[0-9]+@/T@/; s/only [0-9]+/only N/'
+> pugmark: there is no position T@0+100000000: only N instructions are behind that safepoint
+$ pugmark query r.pugrec "memory 0x10 at @300+4000000000" 2> err; echo $?; sed -E "s/[0-9]+@/T@/; s/only [0-9]+/only N/" err; n=$(pugmark query r.pugrec 'value rip at @300+1000000' 2>&1 | sed 's/.*only //; s/ .*//'); pugmark query r.pugrec "value all at @300+$n" > a; pugmark query r.pugrec 'value all at @301' | cmp - a && pugmark query r.pugrec "value rip at @300+$((n - 1))" | wc -l; pugmark query r.pugrec "value rip at @300+$((n + 1))" 2>&1 | sed -E 's/[0-9]+@300.[0-9]+/T/; s/only [0-9]+/only N/'
+> 2
+> pugmark: there is no position T@300+4000000000: only N instructions are behind that safepoint
+> 1
+> pugmark: there is no position T: only N instructions are behind that safepoint
+# A loop that passes none: what is far behind its beginning is there. A signal ends the search, and nothing is left.
+$ cat > long.c <<'end'
++ int main(void)
++ {
++ 	long n = 30000000;
++ 	static void *slot;
++ 	__asm__ volatile(".globl again\nagain:\tlea 1f(%%rip), %%rdx\n\tlea again(%%rip), %%rax\n\tdec %0\n"
++ 			 "\tcmovz %%rdx, %%rax\n\tmov %%rax, %1\n\tjmp *%1\n1:"
++ 			 : "+r"(n), "+m"(slot) :: "rax", "rdx", "cc", "memory");
++ 	return 0;
++ }
++ end
+$ gcc -O1 -no-pie -o long long.c && pugmark record -q -o long.pugrec -- ./long; again=0x$(nm long | awk '$3 == "again" { print $1 }'); p=$(pugmark query -n 1 long.pugrec "calls $again" | cut -d' ' -f1); echo "p=$p" > long.at; pugmark query long.pugrec "value rip at ${p%+*}+$((${p#*+} + 6 * 2000))" | sed "s/$(printf %x $again)/again/"
+> rip 0xagain
+$ cat > interrupt <<'end'
++ . ./long.at
++ pugmark query long.pugrec "value rip at ${p%+*}+100000000" > out 2> err &
++ for i in $(seq 500); do
++ 	kids=$(cat /proc/$!/task/*/children 2>/dev/null)
++ 	[ "$kids" ] && break
++ 	sleep 0.01
++ done
++ sleep 0.3
++ kill -s $1 $!
++ wait $!
++ echo $?
++ cat out err
++ for k in $kids; do [ -e /proc/$k ] && echo "$k is left"; done
++ :
++ end
+$ timeout 60 bash interrupt TERM 2>/dev/null; timeout 60 bash interrupt INT
+> 143
+> 1
+> pugmark: long.pugrec: interrupted by signal 2

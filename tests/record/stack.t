@@ -80,4 +80,4 @@ $ sh kill-one child; sh kill-one root
 > pugmark: k.pugrec: the replay differs from the recording behind event N: process P is killed by signal 9, where the recorded one went on
 # Who interrupts a replay knows why it ended.
 $ sh kill-one replay 2>/dev/null
-> 137
+> 143

@@ -133,6 +133,12 @@ static void sleep_on_doorbell(struct session *s, uint32_t seen)
 	__atomic_store_n(&s->head->asleep, 0, __ATOMIC_SEQ_CST);
 }
 
+static void interrupt_replay(struct session *s, int sig)
+{
+	s->interrupted = sig;
+	replay_ends(s);
+}
+
 #define STUCK 3.0	/* seconds that somebody has been kept waiting */
 
 /* What is sent to us is for the program. A program in which one thread keeps the others waiting for
@@ -145,7 +151,7 @@ static void pass_signal(struct session *s, bool *asked, double *since)
 	if (sig && s->opts->pid)
 		s->detaching = true;
 	else if (sig && s->replayer)
-		replay_ends(s);			/* what it gets is recorded */
+		interrupt_replay(s, sig);	/* what it gets is recorded */
 	else if (sig && !s->root_done)
 		kill(s->root, sig);
 	*asked |= sig;
@@ -260,7 +266,9 @@ static void finish_processes(struct session *s)
 static enum pm_status replay_status(const struct session *s, struct pm_counts *c,
 				    struct pm_err *err)
 {
-	const enum pm_status st = replay_result(s, c, err);
+	const enum pm_status st = s->interrupted ?
+		pm_fail_file(err, "interrupted by signal %d", s->interrupted) :
+		replay_result(s, c, err);
 
 	return stops_error(s) && st == PM_OK ? pm_fail_file(err, "%s", stops_error(s)) : st;
 }
@@ -392,9 +400,19 @@ static enum pm_status begin(struct session *s, bool goes_back, struct pm_err *er
 		return PM_ERR;
 	}
 	wake_pass_signals(&s->signals);
+	if (o->replay)
+		wake_program_over();		/* keys are for us: it gets what is recorded */
 	if (o->pid && o->stat)
 		o->stat("attach us", (uint64_t)((pm_now() - s->begun) * 1e6));
 	return PM_OK;
+}
+
+/* A replay has been interrupted by signal @sig, if that is not 0, and is over: so are we, if nobody
+ * has said otherwise. */
+static void heed(int sig)
+{
+	if (sig)
+		raise(sig);
 }
 
 enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struct pm_err *err)
@@ -416,6 +434,7 @@ enum pm_status pm_run(const struct pm_run_opts *o, struct pm_counts **out, struc
 	report_stats(&s);
 	wake_restore_signals(&s.signals);
 	session_close(&s);
+	heed(s.interrupted);
 	return st;
 }
 
@@ -436,6 +455,7 @@ static bool go_back(struct pm_kept_replay *k)
 	stops_again(s);
 	went = checkpoints_return(s);
 	wake_pass_signals(&s->signals);
+	wake_program_over();
 	if (went)
 		return true;
 	wake_restore_signals(&s->signals);
@@ -462,6 +482,7 @@ enum pm_status pm_replay_go(struct pm_kept_replay **kept, const struct pm_run_op
 {
 	struct pm_kept_replay *k = *kept;
 	enum pm_status st;
+	int sig;
 
 	if (k) {
 		k->opts.stops = o->stops;
@@ -484,8 +505,14 @@ enum pm_status pm_replay_go(struct pm_kept_replay **kept, const struct pm_run_op
 	loop(&k->s);
 	finish_processes(&k->s);
 	st = replay_status(&k->s, k->s.out, err);
+	sig = k->s.interrupted;
 	wake_restore_signals(&k->s.signals);
 	wake_session_over();
 	pm_guard_last(PM_GUARD_SESSION, NULL, NULL);
+	if (sig) {
+		pm_replay_close(k);
+		*kept = NULL;
+	}
+	heed(sig);
 	return st;
 }

@@ -181,6 +181,7 @@ struct session {
 	struct rlimit limit[2];		/* likewise, see rlimits.c */
 	int root_status;
 	bool root_done;
+	int interrupted;		/* a replay: by this signal; 0: not */
 	double begun;
 	bool detaching, detached;	/* all processes are to be left, have been: detach.c */
 	bool said_no_detach;

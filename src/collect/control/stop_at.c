@@ -380,7 +380,7 @@ static enum did execute(struct standing *st, const struct x86_insn *x, const uin
 				DID_FAULT;
 		else if (did == DID_STEP && st->regs.rip == pc && !(x->prop & X86_REP))
 			break;			/* a jump to itself */
-	} while (did == DID_STEP && st->regs.rip == pc);
+	} while (did == DID_STEP && st->regs.rip == pc && !wake_interrupted());
 	if (did == DID_STEP && has_opcode(x, p, 0x9c))
 		hide_trap_flag(st);
 	return did;
@@ -442,8 +442,7 @@ static bool step(struct standing *st)
 	walker_step(st->w);
 	if (known && passed_safepoint(&x, p, pc, st->regs.rip, is_narrow(st))) {
 		b->until--;
-		st->w->at.clock++;
-		st->w->at.insns = 0;
+		walker_safepoint(st->w);
 	}
 	return true;
 }
@@ -553,15 +552,37 @@ static bool account(struct standing *st, const struct rt_block *b)
 	return true;
 }
 
-/* From position to position, until the runtime has to do something. */
+/* There is no such position. */
+static void tell_missed(struct standing *st)
+{
+	struct stopper *k = st->s->stops;
+	const struct walker *w = st->w;
+	const struct pm_position to = { w->at.tid, w->clock, w->wanted };
+	char text[PM_POSITION_TEXT], what[160];
+
+	k->over = true;
+	if (k->want->missed) {
+		k->want->missed(k->want->self, &to, w->stretch);
+		return;
+	}
+	snprintf(what, sizeof what, "there is no position %s: only %llu instructions are behind "
+		 "that safepoint", pm_position_text(&to, text), (unsigned long long)w->stretch);
+	fail(st->s, what);
+}
+
+/* From position to position, until the runtime has to do something, or we are to end. */
 static void walk(struct standing *st)
 {
 	struct session *s = st->s;
 	struct stopper *k = s->stops;
 
-	while (!k->over) {
+	while (!k->over && !wake_interrupted()) {
 		const bool comes = st->w->at.clock < st->w->clock;
 
+		if (walker_missed(st->w)) {
+			tell_missed(st);
+			break;
+		}
 		if (comes && !st->w->near--) {
 			walker_run(s, st->w, st->block);
 			break;
@@ -633,6 +654,7 @@ static void run(struct session *s, uint32_t block)
 			pass_checkpoint(&st);
 		share_processor(&st);
 		walk(&st);
+		s->stops->over |= wake_interrupted();
 	}
 	if (st.held && !s->stops->over)
 		release(&st, RT_STOP_GO);
@@ -647,6 +669,7 @@ void stops_run(struct session *s)
 	k->stands = 0;
 	if (!k->over && block && s->block_proc[block])
 		(s->opts->seams ? pass_seam : run)(s, block);
+	k->over |= wake_interrupted();
 	if (k->over)
 		replay_ends(s);
 }

@@ -29,10 +29,13 @@ struct checkpoint;
 struct pm_stops {
 	void *self;
 	/* Where the thread is to stop next, @to, that begins at @from (@begins), or stands there:
-	 * then it is another one behind that. @to may have fewer instructions behind a safepoint
-	 * than it says: it is so many further then. False: nowhere any more. */
+	 * then it is another one behind that. @to may be where the next safepoint is passed: it
+	 * stands at that then. False: nowhere any more. */
 	bool (*next)(void *self, const struct pm_position *from, bool begins,
 		     struct pm_position *to);
+	/* There is no @to: its safepoint has only @insns instructions in front of the next one. The
+	 * replay ends. NULL: with an error. */
+	void (*missed)(void *self, const struct pm_position *to, uint64_t insns);
 	/* It stands there. False: nothing more is wanted, the replay ends. */
 	bool (*stopped)(void *self, struct standing *st);
 	/* Of a replay that is kept (pm_replay_go()): is @c, which lies farther back than those that

@@ -17,7 +17,10 @@ struct walker {				/* a thread, by its recorded number */
 	uint64_t base;			/* where its clock began */
 	uint64_t clock;			/* it goes to this safepoint (NOWHERE: to none), or is
 					 * behind it, and then */
-	uint64_t left;			/* ... so many instructions */
+	uint64_t left;			/* ... so many instructions, */
+	uint64_t wanted;		/* ... of so many behind the safepoint */
+	uint64_t stretch;		/* instructions in front of the last safepoint that it has
+					 * passed while it was stepped */
 	unsigned near;			/* so many may be executed one by one on the way there */
 	enum by by;			/* the runtime does something, and it stops at once; */
 	uint64_t pc;			/* ... of that instruction */
@@ -59,5 +62,9 @@ void walker_return(struct session *s, struct walker *w, uint32_t block, bool sta
 void walker_run(struct session *s, struct walker *w, uint32_t block);
 /* It has executed an instruction. */
 void walker_step(struct walker *w);
+/* ... which has passed a safepoint. */
+void walker_safepoint(struct walker *w);
+/* Has it passed the safepoint behind the one that it goes to, and is not there yet? */
+bool walker_missed(const struct walker *w);
 
 #endif

@@ -92,6 +92,7 @@ static void set_goal(struct walker *w, const struct pm_position *to)
 {
 	w->clock = to->clock;
 	w->left = to->clock == w->at.clock ? to->insns - w->at.insns : to->insns;
+	w->wanted = to->insns;
 	w->near = NEAR_INSNS;
 }
 
@@ -163,6 +164,18 @@ void walker_step(struct walker *w)
 	w->at.insns++;
 }
 
+void walker_safepoint(struct walker *w)
+{
+	w->stretch = w->at.insns;
+	w->at.clock++;
+	w->at.insns = 0;
+}
+
+bool walker_missed(const struct walker *w)
+{
+	return w->left && w->at.clock > w->clock;
+}
+
 void stops_thread(struct session *s, struct proc *p, struct thread *t)
 {
 	struct walker *w;
@@ -187,6 +200,7 @@ void stops_thread_over(struct session *s, struct proc *p, const struct thread *t
 	if (!s->stops || !t->live || !t->tid)
 		return;
 	w = walker_of(s->stops, thread_name(p, t));
+	w->stretch = w->at.insns + 1;
 	w->at.clock = 1 + walker_clock(s, w, t->block);
 	w->at.insns = 0;
 }

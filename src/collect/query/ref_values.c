@@ -379,7 +379,7 @@ static bool stopped(void *self, struct standing *st)
 static enum pm_status find_values(struct ref_values *v, const char *recording,
 				  const struct pm_run_opts *o, struct pm_err *err)
 {
-	const struct pm_stops stops = { v, next, stopped };
+	const struct pm_stops stops = { .self = v, .next = next, .stopped = stopped };
 	struct pm_run_opts run = *o;
 	enum pm_status st;
 

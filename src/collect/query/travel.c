@@ -181,7 +181,7 @@ static bool from(void *self, const struct checkpoint *c)
 
 static bool travel(struct traveller *t, struct pm_err *err)
 {
-	const struct pm_stops stops = { t, next, stopped, from };
+	const struct pm_stops stops = { .self = t, .next = next, .stopped = stopped, .from = from };
 	struct pm_run_opts run = *t->j->o;
 
 	if (t->n)

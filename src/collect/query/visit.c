@@ -36,6 +36,9 @@ struct visitor {
 	struct spot goal;		/* the question's position */
 	bool done, enough, failed;	/* failed: what is wanted is not there */
 	const struct spot *astray;	/* where the replay has another instruction */
+	bool missed;			/* this position does not exist, there are only so many */
+	struct pm_position there;	/* ... instructions behind its safepoint */
+	uint64_t there_are;
 	bool kept;			/* a last write: */
 	struct query_answer answer;
 	uint8_t old[QUERY_BYTES], now[QUERY_BYTES];
@@ -328,6 +331,15 @@ static void visit(struct visitor *v, struct standing *st)
 	}
 }
 
+static void missed_position(void *self, const struct pm_position *to, uint64_t insns)
+{
+	struct visitor *v = self;
+
+	v->missed = true;
+	v->there = *to;
+	v->there_are = insns;
+}
+
 static bool stopped(void *self, struct standing *st)
 {
 	struct visitor *v = self;
@@ -344,6 +356,12 @@ static enum pm_status missed(const struct visitor *v, struct pm_err *err)
 {
 	char text[PM_POSITION_TEXT];
 
+	if (v->missed)
+		return pm_fail_request(err, "there is no position %s: only %llu instruction%s "
+				       "behind that safepoint",
+				       pm_position_text(&v->there, text),
+				       (unsigned long long)v->there_are,
+				       v->there_are == 1 ? " is" : "s are");
 	pm_position_text(v->astray ? &v->astray->at : &v->q->at, text);
 	if (v->astray)
 		return pm_fail_request(err, "at %s a replay is not at 0x%llx, as its trace is",
@@ -360,7 +378,7 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 			   struct pm_err *err)
 {
 	struct visitor *v = pm_alloc(sizeof *v);
-	const struct pm_stops stops = { v, next, stopped };
+	const struct pm_stops stops = { v, next, missed_position, stopped };
 	const bool one = query_has_position(q);
 	struct pm_run_opts run = *o;
 	enum pm_status st;
@@ -372,7 +390,7 @@ enum pm_status spots_visit(const char *recording, const struct query *q, struct 
 	run.kind = XL_PROFILE;
 	run.stops = &stops;
 	st = v->n ? query_replay(recording, &run, err) : PM_OK;
-	if (v->astray || (one && (v->failed || (st == PM_OK && !v->done))))
+	if (v->astray || v->missed || (one && (v->failed || (st == PM_OK && !v->done))))
 		st = missed(v, err);
 	free(v->order);
 	free(v->course);
