@@ -258,7 +258,7 @@ int cmd_query(int argc, char **argv)
 		OPT_FLAG(0, "json", &to.json, "a JSON object on a line for each answer"),
 		OPT_U64('n', "limit", &to.limit, "N", "the first N answers of each question"),
 		OPT_U64('j', "jobs", &jobs, "N",
-			"N replays at once look at calls or writes, a share each (1)"),
+			"N replays at once find calls or writes, and look at them (1)"),
 		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
 			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
 		OPT_FLAG(0, "no-cache", &o.no_cache, "neither use nor keep translations"),

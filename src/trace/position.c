@@ -98,24 +98,37 @@ void pm_positions_free(struct pm_positions *c)
 	free(c);
 }
 
+static struct pm_position_thread *thread_of(struct pm_positions *c, uint32_t tid, bool *fresh)
+{
+	uint64_t *const at = pm_map_put(&c->thread, tid, fresh);
+
+	if (*fresh) {
+		pm_grow(c->v, c->n, c->cap);
+		*at = c->n;
+		c->v[c->n++] = (struct pm_position_thread){ .at.tid = tid };
+	}
+	return &c->v[*at];
+}
+
 struct pm_position_thread *pm_position_thread(struct pm_positions *c, const struct pm_stream *s)
 {
 	bool fresh, later;
-	uint64_t *const at = pm_map_put(&c->thread, s->tid, &fresh);
-	struct pm_position_thread *t;
+	struct pm_position_thread *t = thread_of(c, s->tid, &fresh);
 
-	if (fresh) {
-		pm_grow(c->v, c->n, c->cap);
-		*at = c->n;
-		c->v[c->n++] = (struct pm_position_thread){ .at.tid = s->tid };
-	}
-	t = &c->v[*at];
 	pm_map_put(&c->stream, s->index, &later);
-	if (later && !fresh) {
+	if (later && !fresh && !t->resumed) {
 		t->base = ++t->at.clock;
 		t->at.insns = 0;
 	}
+	t->resumed = false;
 	return t;
+}
+
+void pm_positions_resume(struct pm_positions *c, const struct pm_position_thread *t)
+{
+	bool fresh;
+
+	*thread_of(c, t->at.tid, &fresh) = *t;
 }
 
 static enum x86_passes decode_passes(struct pm_positions *c, const struct pm_insn *i)

@@ -42,10 +42,14 @@ struct pm_position_thread {
 	struct pm_position at;
 	uint64_t base;			/* its clock as it began, or the program it executes */
 	uint64_t pc;			/* of its last instruction */
+	bool resumed;			/* its stream has begun before the trace that is seen */
 };
 /* The thread of @s: in front of what has not been given to pm_position_pass() yet. Valid until
  * another stream is asked for. */
 struct pm_position_thread *pm_position_thread(struct pm_positions *c, const struct pm_stream *s);
+/* Of a trace that is a part of one: thread t->at.tid is at @t. If its stream is to begin yet, as
+ * that of a later one of its number, t->resumed is false. */
+void pm_positions_resume(struct pm_positions *c, const struct pm_position_thread *t);
 /* Event @ev of @b, expanded, has happened to @t. */
 void pm_position_pass(struct pm_positions *c, struct pm_position_thread *t,
 		      const struct pm_batch *b, const struct pm_event *ev);

@@ -21,19 +21,25 @@
 #include "trace/counts.h"
 #include "trace/growing.h"
 #include "trace/pipeline.h"
+#include "trace/position.h"
 
 struct rec_reader;
 struct pm_stops;
 
 /* A replay of one process that is traced in parts. Wherever a thread has passed a multiple of
  * `every` safepoints there is a *seam*: the same ones in each replay of the recording. */
+struct pm_seam_thread {			/* at a seam */
+	struct pm_position_thread is;	/* .at.insns is 0: how many they are is known only of the
+					 * one that stands there; .pc: if it makes a system call */
+	bool lives, stands;
+};
 struct pm_seams {
 	void *self;
 	uint64_t every;			/* PM_SEAMS_NEAREST or more */
 	bool wanted;			/* what comes in front of the first one */
 	/* The trace's consumer, in its thread, when it has given all in front of the seam to the
-	 * pipeline, calls this: is what comes up to the next one wanted? */
-	bool (*seam)(void *self);
+	 * pipeline, calls this: is what comes up to the next one wanted? @t: all threads so far. */
+	bool (*seam)(void *self, const struct pm_seam_thread *t, size_t n);
 };
 #define PM_SEAMS_NEAREST 1000u
 

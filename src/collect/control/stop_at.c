@@ -609,18 +609,70 @@ static void pass_checkpoint(const struct standing *st)
 	checkpoints_pass(st->s, &f, w->clock - w->at.clock <= IN_FRONT);
 }
 
+/* ---- seams ----------------------------------------------------------------------------------- */
+struct at_seam {
+	const struct pm_seams *seams;
+	struct pm_seam_thread *t;
+	size_t n, cap;
+};
+
+static bool call_seam(void *self)
+{
+	const struct at_seam *a = self;
+
+	return a->seams->seam(a->seams->self, a->t, a->n);
+}
+
+static struct pm_seam_thread *add_thread(struct at_seam *a, const struct walker *w)
+{
+	pm_grow(a->t, a->n, a->cap);
+	a->t[a->n] = (struct pm_seam_thread){ .is = { .at = { .tid = w->at.tid,
+							      .clock = w->at.clock } } };
+	return &a->t[a->n++];
+}
+
+/* Those that have ended, with the clock that they had, and those that live. */
+static void note_threads(struct session *s, struct at_seam *a, uint32_t stands)
+{
+	for (size_t i = 0; i < s->stops->n; i++) {
+		struct pm_position *at = &add_thread(a, &s->stops->v[i])->is.at;
+
+		at->clock -= at->clock > 0;
+	}
+	for (size_t i = 0; i < s->nproc; i++)
+		for (size_t k = 0; k < s->proc[i]->nthread; k++) {
+			const struct thread *t = &s->proc[i]->thread[k];
+			const struct walker *w;
+			struct pm_seam_thread *to;
+
+			if (!t->live || !t->tid)
+				continue;
+			w = walker_of(s->stops, thread_name(s->proc[i], t));
+			to = (size_t)(w - s->stops->v) < a->n ? &a->t[w - s->stops->v] :
+				add_thread(a, w);
+			to->lives = true;
+			to->stands = t->block == stands;
+			to->is.base = w->base;
+			to->is.at.clock = walker_clock(s, w, t->block);
+			to->is.pc = session_block(s, t->block)->ctx.pc - 2;
+		}
+}
+
 /* The seam where thread block @block stands. Nobody looks at the thread, so it is not held. */
 static void pass_seam(struct session *s, uint32_t block)
 {
 	struct proc *p = s->proc[s->block_proc[block] - 1];
 	const struct thread *t = thread_of(p, block);
+	struct at_seam a = { .seams = s->opts->seams };
 	struct walker *w;
 
 	if (!t)
 		return;
 	w = walker_of(s->stops, thread_name(p, t));
 	w->at.clock = walker_clock(s, w, block);
-	trace_seam(s->tracer, s->opts->seams->seam, s->opts->seams->self);
+	note_threads(s, &a, block);
+	trace_seam(s->tracer, call_seam, &a);
+	free(a.t);
 	walker_aim(s, w, block, false);
 	answer(s, block, RT_STOP_GO);
 }

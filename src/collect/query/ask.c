@@ -4,7 +4,8 @@
 #include "collect/record/recording.h"
 
 static enum pm_status find(const char *recording, const struct query *q, uint64_t most,
-			   const struct pm_run_opts *o, struct spots *s, struct pm_err *err)
+			   const struct pm_run_opts *o, unsigned workers, struct spots *s,
+			   struct pm_err *err)
 {
 	const struct spot_range range = { q->lo, q->hi, SPOT_STORES };
 	const bool calls = q->kind == QUERY_CALLS;
@@ -12,7 +13,7 @@ static enum pm_status find(const char *recording, const struct query *q, uint64_
 					.npc = calls && !*q->name, .range = &range,
 					.nrange = !calls, .most = most };
 
-	return spots_find(recording, &w, o, s, err);
+	return spots_find_parts(recording, &w, o, workers, s, err);
 }
 
 enum pm_status query_ask(const char *recording, const struct query *q, const struct pm_run_opts *o,
@@ -32,7 +33,7 @@ enum pm_status query_ask(const char *recording, const struct query *q, const str
 		rec_close(r);
 	}
 	if (q->kind != QUERY_VALUE && q->kind != QUERY_MEMORY)
-		st = find(recording, &own, most, o, &s, &early);
+		st = find(recording, &own, most, o, who->workers, &s, &early);
 	if (st == PM_OK && q->kind == QUERY_CALLS && !s.found)
 		st = pm_fail_request(&early, "no code that was executed has a function '%s'",
 				     q->name);

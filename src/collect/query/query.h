@@ -11,9 +11,9 @@
  * `pugmark run --start-at`, or an address. POSITION: trace/position.h; it is in front of the
  * instruction that is executed next.
  *
- * Calls and stores are found in a trace that one replay makes. Another one stops there and looks,
- * or several do, a share each. Answers come in the order of the run; those of programs that run at
- * the same time in any.
+ * Calls and stores are found in a trace that one replay makes, or several make, a part each.
+ * Another one stops there and looks, or several do, a share each. Answers come in the order of the
+ * run; those of programs that run at the same time in any.
  *
  * A system call that writes is a store, too, by what the log says. What the kernel writes besides -
  * the frames of signals - is not, nor what mapping memory does to its contents.
@@ -72,9 +72,9 @@ struct query_asker {
 	void *self;
 	bool (*answer)(void *self, const struct query_answer *a);	/* false: enough */
 	uint64_t most;			/* no more than so many are wanted; 0: all */
-	unsigned workers;		/* replays at once that visit calls or writes, each a
-					 * share of them (visit_parts.c): parts_number() of
-					 * trace_parts.h; 0 or 1: one */
+	unsigned workers;		/* replays at once that find calls or writes, and visit
+					 * them, each a share (find_parts.c, visit_parts.c):
+					 * parts_number() of trace_parts.h; 0 or 1: one */
 };
 
 enum pm_status query_parse(const char *text, struct query *q, struct pm_err *err);

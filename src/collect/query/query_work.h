@@ -8,7 +8,7 @@
 #include "collect/query/query.h"
 
 struct elf_of {				/* code that was executed */
-	char *path;
+	char *path, *build_id;		/* .build_id: NULL if it has none */
 	uint64_t base;
 	struct pm_elf *elf;		/* NULL: it cannot be opened */
 };
@@ -53,10 +53,38 @@ struct spots_wanted {
 	const struct spot_range *range;	/* stores there, or loads; of system calls stores */
 	size_t nrange;
 	uint64_t most;			/* the first so many will do, or some more; 0: all */
+	struct spots_parts *parts;	/* which parts of the trace are looked at; NULL: all */
+};
+
+/* Of a trace in parts (trace_parts.h) those that are taken. Where a thread is as one begins is
+ * known but for the instructions behind its safepoint: until it has passed another one they are
+ * counted from SPOT_SOMEWHERE on. */
+#define SPOT_SOMEWHERE (1ull << 40)
+struct spots_parts {
+	uint64_t every;			/* as of struct pm_seams */
+	void *self;
+	bool (*takes)(void *self, uint32_t part);	/* the first one is 0 */
+	struct spots_part {		/* those that were, in order */
+		uint32_t number;
+		uint32_t nbegin, nend;	/* threads as it begins; those that were seen, at its end:
+					 * in .at, behind those of the part before */
+		size_t nspot;		/* likewise */
+	} *v;
+	size_t n, cap;
+	struct pm_position *at;
+	size_t nat, cap_at;
+	size_t nspot;			/* of all of them */
 };
 /* spots.c: a replay's trace has them. PM_ERR: it ended early; those up to there are in @to. */
 enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 			  const struct pm_run_opts *o, struct spots *to, struct pm_err *err);
+/* find_parts.c: as spots_find(), by @workers replays at once if the recording has one process at a
+ * time, and all spots are wanted. Where threads end, and what they execute, is not in @to then. */
+enum pm_status spots_find_parts(const char *recording, const struct spots_wanted *w,
+				const struct pm_run_opts *o, unsigned workers, struct spots *to,
+				struct pm_err *err);
+/* Code at @base of the file at @path: one more object. */
+struct elf_of *spots_object(struct spots *s, const char *path, const char *build_id, uint64_t base);
 /* Function around @pc of @s, and its source line; only what is known. */
 void spots_name(struct spots *s, const struct spot *at, struct query_answer *a);
 void spots_release(struct spots *s);

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "collect/query/query_work.h"
+#include "collect/query/trace_parts.h"
 #include "collect/record/recording.h"
 #include "elf/find.h"
 #include "trace/chain.h"
@@ -74,6 +75,9 @@ struct spot_finder {
 	size_t nchain, chain_nentry;	/* ... that was made when there were so many entries */
 	unsigned widest;		/* reference in it */
 	uint64_t most;			/* of spots_wanted */
+	struct spots_parts *parts;	/* likewise; */
+	uint32_t part;			/* ... where it is, */
+	bool taken;			/* ... and whether that is looked at */
 	uint32_t tid;			/* the only thread so far */
 	bool several;			/* there may be another one by now */
 };
@@ -163,6 +167,19 @@ static void find_function(struct spot_finder *f, const struct elf_of *o)
 	free(at);
 }
 
+struct elf_of *spots_object(struct spots *s, const char *path, const char *build_id, uint64_t base)
+{
+	struct pm_err err = { 0 };
+	struct elf_of *o;
+
+	pm_grow(s->object, s->nobject, s->cap_object);
+	o = &s->object[s->nobject++];
+	*o = (struct elf_of){ .path = pm_strdup(path), .base = base };
+	o->build_id = build_id ? pm_strdup(build_id) : NULL;
+	o->elf = pm_elf_open(o->path, o->build_id, &err);
+	return o;
+}
+
 /* What the trace has met since. */
 static void new_objects(struct spot_finder *f, const struct pm_code *c)
 {
@@ -170,13 +187,8 @@ static void new_objects(struct spot_finder *f, const struct pm_code *c)
 
 	while (c && s->nobject < c->nobject) {
 		const struct pm_object *from = &c->object[s->nobject];
-		struct pm_err err = { 0 };
-		struct elf_of o = { .path = pm_strdup(from->path), .base = from->base };
 
-		o.elf = pm_elf_open(o.path, from->build_id, &err);
-		pm_grow(s->object, s->nobject, s->cap_object);
-		s->object[s->nobject++] = o;
-		find_function(f, &o);
+		find_function(f, spots_object(s, from->path, from->build_id, from->base));
 	}
 }
 
@@ -712,18 +724,86 @@ static const struct pm_chain_sink_ops accesses_ops = {
 	.packed = packed,
 };
 
+/* ---- parts ----------------------------------------------------------------------------------- */
+static void put_at(struct spots_parts *p, const struct pm_position *at)
+{
+	pm_grow(p->at, p->nat, p->cap_at);
+	p->at[p->nat++] = *at;
+}
+
+static void end_part(struct spot_finder *f)
+{
+	struct spots_parts *p = f->parts;
+	struct spots *s = f->to;
+
+	if (!f->taken)
+		return;
+	f->taken = false;
+	for (size_t i = 0; i < s->nlast; i++)
+		put_at(p, &s->last[i]);
+	p->v[p->n - 1].nend = (uint32_t)s->nlast;
+	p->v[p->n - 1].nspot = s->n - p->nspot;
+	p->nspot = s->n;
+}
+
+/* Its threads are @t, @n of them. */
+static void take_part(struct spot_finder *f, const struct pm_seam_thread *t, size_t n)
+{
+	struct spots_parts *p = f->parts;
+
+	f->taken = p->takes(p->self, f->part);
+	if (!f->taken)
+		return;
+	pm_grow(p->v, p->n, p->cap);
+	p->v[p->n++] = (struct spots_part){ .number = f->part, .nbegin = (uint32_t)n };
+	f->to->nlast = 0;
+	if (f->nopen)
+		memset(f->open, 0, f->nopen * sizeof *f->open);
+	pm_positions_free(f->positions);
+	f->positions = pm_positions_new();
+	for (size_t i = 0; i < n; i++) {
+		struct pm_position_thread is = t[i].is;
+
+		put_at(p, &is.at);
+		is.at.insns = t[i].lives && !t[i].stands ? SPOT_SOMEWHERE : 0;
+		is.resumed = t[i].lives;
+		pm_positions_resume(f->positions, &is);
+	}
+}
+
+static bool seam(void *self, const struct pm_seam_thread *t, size_t n)
+{
+	struct spot_finder *f = self;
+
+	if (f->part == PARTS_MOST - 1)
+		return f->taken;
+	end_part(f);
+	f->part++;
+	take_part(f, t, n);
+	return f->taken;
+}
+
 static enum pm_status replay(struct spot_finder *f, const char *recording,
 			     const struct pm_run_opts *o, struct pm_err *err)
 {
+	struct pm_seams seams = { .self = f, .seam = seam };
 	const bool calls = !f->nrange;
 	struct pm_run_opts run = *o;
 	enum pm_status st;
 
+	if (f->parts) {
+		take_part(f, NULL, 0);
+		seams.every = f->parts->every;
+		seams.wanted = f->taken;
+		run.seams = &seams;
+	}
 	run.kind = calls ? XL_BRANCH : XL_EXEC;
 	if (query_open(recording, &run, err) != PM_OK)
 		return PM_ERR;
 	f->to->execs.i386 = rec_is_i386(run.replay, 0);
 	st = query_consume(&run, calls ? &calls_ops.ops : &accesses_ops.ops, f, err);
+	if (f->parts)
+		end_part(f);
 	query_close(&run);
 	return st;
 }
@@ -732,7 +812,7 @@ enum pm_status spots_find(const char *recording, const struct spots_wanted *w,
 			  const struct pm_run_opts *o, struct spots *to, struct pm_err *err)
 {
 	struct spot_finder f = { .function = w->function, .range = w->range,
-				 .nrange = w->nrange, .most = w->most, .to = to,
+				 .nrange = w->nrange, .most = w->most, .to = to, .parts = w->parts,
 				 .positions = pm_positions_new() };
 	enum pm_status st = PM_OK;
 
@@ -777,6 +857,7 @@ void spots_release(struct spots *s)
 	for (size_t i = 0; i < s->nobject; i++) {
 		pm_elf_close(s->object[i].elf);
 		free(s->object[i].path);
+		free(s->object[i].build_id);
 	}
 	free(s->object);
 	free(s->v);

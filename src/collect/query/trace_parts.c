@@ -21,7 +21,6 @@
 #include "trace/pug_file.h"
 #include "trace/pug_join.h"
 
-#define MOST_PARTS 65536u		/* the last one is the rest */
 #define EACH 8				/* parts of a worker, about: what it waits for in the end */
 #define SHORTEST 0x20000u		/* safepoints */
 
@@ -32,7 +31,7 @@ struct parts_shared {
 		uint32_t owner;		/* 1 + number of the worker that has taken it; 0: nobody */
 		uint32_t done;		/* it is in that one's file, here: */
 		uint64_t from, to;
-	} part[MOST_PARTS];
+	} part[PARTS_MOST];
 	struct worker_ended {
 		uint32_t done;		/* it has come to the end, or knows why it cannot */
 		struct parts_result is;	/* but for .parts and .insns */
@@ -88,7 +87,7 @@ static uint64_t passed_in(struct rec_reader *r, uint32_t stream, uint8_t *buf)
 	return all;
 }
 
-static uint64_t part_length(struct rec_reader *r, unsigned workers)
+uint64_t parts_length(struct rec_reader *r, unsigned workers)
 {
 	const char *wanted = getenv("PUGMARK_PART");	/* for tests */
 	const uint64_t told = wanted ? strtoull(wanted, NULL, 10) : 0;
@@ -135,11 +134,12 @@ static enum pm_status end_part(struct parts_worker *w)
 	return PM_OK;
 }
 
-static bool seam(void *self)
+static bool seam(void *self, const struct pm_seam_thread *t, size_t n)
 {
 	struct parts_worker *w = self;
 
-	if (pm_failed(&w->err) || w->part == MOST_PARTS - 1)
+	(void)t, (void)n;
+	if (pm_failed(&w->err) || w->part == PARTS_MOST - 1)
 		return w->wanted;
 	if (end_part(w) != PM_OK)
 		return false;
@@ -285,7 +285,7 @@ static bool all_over(struct parts_maker *m)
 /* Parts that are done, in order, up to the first that is not. */
 static enum pm_status join_done(struct parts_maker *m, struct pm_err *err)
 {
-	for (; m->next < MOST_PARTS; m->next++) {
+	for (; m->next < PARTS_MOST; m->next++) {
 		const struct taken_part *p = &m->all->part[m->next];
 
 		if (!__atomic_load_n(&p->done, __ATOMIC_ACQUIRE))
@@ -444,7 +444,7 @@ enum pm_status parts_trace(const char *recording, unsigned workers, const struct
 	*result = (struct parts_result){ .status = -1, .signal = -1 };
 	if (rec_open(recording, &r, err) != PM_OK)
 		return PM_ERR;
-	every = part_length(r, workers);
+	every = parts_length(r, workers);
 	rec_close(r);
 	m.all = mmap(NULL, sizeof *m.all, PROT_READ | PROT_WRITE,
 		     MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -31,6 +31,9 @@ bool parts_number(uint64_t n);		/* can there be so many? */
 
 /* Does the recording have only one process at a time? */
 bool parts_possible(const struct rec_reader *r);
+/* So many safepoints, of one thread, a part has if @workers make them. It reads the logs of @r. */
+uint64_t parts_length(struct rec_reader *r, unsigned workers);
+#define PARTS_MOST 65536u		/* the last one is the rest */
 
 struct parts_result {
 	int status, signal;		/* as of struct pm_counts */
