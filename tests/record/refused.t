@@ -1,21 +1,22 @@
 # What cannot be recorded is said, the program goes on, and what is there replays.
-# A process that has its parent's memory, and is no thread of it.
+# A process that has its parent's memory, is no thread of it, and executes a program.
 $ cat > v.c <<'end'
 + #define _GNU_SOURCE
 + #include <sched.h>
 + #include <stdio.h>
 + #include <sys/wait.h>
++ #include <unistd.h>
 + static char stack[65536];
-+ static int child(void *arg) { *(int *)arg = 7; return 0; }
++ static int child(void *arg) { *(int *)arg = 7; execl("/bin/true", "true", (char *)0); return 0; }
 + int main(void) { int n = 0; puts("begin"); fflush(stdout); clone(child, stack + sizeof stack, CLONE_VM | 17, &n); wait(0); printf("%d\n", n); return 0; }
 + end
 $ gcc -o v v.c && pugmark record -o r.pugrec -- ./v 2>&1 | sed 's/process [0-9]*/process N/'
 > begin
-> pugmark: the recording ends here: process N makes a process that has all of its memory
+> pugmark: the recording ends here: process N and others have the same memory, and one of them executes a program
 > 7
 $ pugmark replay -q r.pugrec
 > begin
-! pugmark: the recording ends here: the program makes a process that has all of its memory
+! pugmark: the recording ends here: the program and others have the same memory, and one of them executes a program
 # Nothing is written where the program does not begin.
 $ pugmark record -o none.pugrec -- ./not-there; ls *.pugrec
 > r.pugrec

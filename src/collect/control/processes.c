@@ -200,11 +200,16 @@ static void leave_space(struct session *s, struct proc *p)
 
 void proc_finish(struct session *s, struct proc *p)
 {
+	bool logs;
+
 	if (p->gone)
 		return;
 	p->gone = true;
 	if (p->mm != p && p->mm->user.space)
 		p->user.space = p->mm->user.space;
+	logs = p->stream;
+	record_leaves(s, p);
+	logs = logs && !p->stream;	/* others do */
 	record_over(s, p);
 	replay_over(s, p);
 	check_calls_over(s, p);
@@ -219,7 +224,9 @@ void proc_finish(struct session *s, struct proc *p)
 	gather_process(s, p);
 	if (p->mm == p)
 		leave_space(s, p);
-	if (s->block_used[p->log.block] == BLOCK_KEPT)
+	if (logs)
+		s->block_used[p->log.block] = BLOCK_KEPT;
+	else if (s->block_used[p->log.block] == BLOCK_KEPT)
 		s->block_used[p->log.block] = BLOCK_OVER;
 	p->user.space = NULL;
 	free(p->thread);

@@ -404,7 +404,9 @@ static void stop_group(struct session *s, const struct proc *p)
 static void write_end(struct session *s, struct proc *p, enum rec_end why, uint64_t more)
 {
 	if (!p->log.over)
-		rec_end(s->recorder->w, p->stream - 1, why, more, p->status, p->signal);
+		rec_end(s->recorder->w, p->stream - 1, why, more,
+			p->log.handed ? p->log.status : p->status,
+			p->log.handed ? p->log.signal : p->signal);
 	p->log.over = true;
 }
 
@@ -470,6 +472,60 @@ void record_over(struct session *s, struct proc *p)
 	record_logged(s, p);
 	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED,
 		  0);
+}
+
+/* ---- processes that have the same memory ----------------------------------------------------- */
+struct proc *record_logger(struct proc *p)
+{
+	return p->logger ? p->logger : p;
+}
+
+/* Has it been killed, or ended by a signal? Its threads have not said that they end. */
+static bool is_killed(struct session *s, const struct proc *p)
+{
+	bool live = false, leaves = false;
+
+	for (size_t i = 0; i < p->nthread; i++) {
+		live |= p->thread[i].live;
+		leaves |= p->thread[i].live && session_block(s, p->thread[i].block)->leaving;
+	}
+	return live && !leaves;
+}
+
+/* One of those who log there may have written anything. Whoever waits for it goes on. */
+static void stop_sharers(struct session *s, struct proc *logger)
+{
+	record_stop(s, logger, RT_END_SHARED, RT_SHARED_KILLED);
+	session_block(s, logger->log.block)->logged = RT_LOG_OVER;
+}
+
+void record_leaves(struct session *s, struct proc *p)
+{
+	struct proc *heir = NULL, *const logger = record_logger(p);
+
+	for (size_t i = 0; i < s->nproc; i++) {
+		struct proc *q = s->proc[i];
+
+		if (q == p || q->logger != p || q->gone)
+			continue;
+		heir = heir ? heir : q;
+		q->logger = q == heir ? NULL : heir;
+	}
+	if (!s->recorder || !logger->stream || (logger == p && !heir))
+		return;
+	if (is_killed(s, p) && !logger->log.over)
+		stop_sharers(s, logger);
+	p->logger = NULL;
+	if (!heir)
+		return;
+	heir->stream = p->stream;
+	heir->log = p->log;
+	if (!heir->log.handed) {
+		heir->log.handed = true;
+		heir->log.status = p->status;
+		heir->log.signal = p->signal;
+	}
+	p->stream = 0;
 }
 
 uint32_t record_child(struct session *s, struct proc *p, struct proc *child)

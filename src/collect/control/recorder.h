@@ -27,6 +27,10 @@ bool record_begin(struct session *s, pid_t pid, uint32_t block, const struct use
  * the rest only up to here. */
 void record_drain_all(struct session *s);
 void record_over(struct session *s, struct proc *p);	/* @p has ended */
+/* Processes that have the same memory log in one place: whose that is. */
+struct proc *record_logger(struct proc *p);
+/* @p has ended, before record_over(): one that goes on has its log then, and p->stream is 0. */
+void record_leaves(struct session *s, struct proc *p);
 /* @p is about to make a process, @child: 1 + its stream; 0: it will not be recorded. */
 uint32_t record_child(struct session *s, struct proc *p, struct proc *child);
 void record_logged(struct session *s, struct proc *p);	/* what @p has logged is written */

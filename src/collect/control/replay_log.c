@@ -235,6 +235,11 @@ enum pm_status replay_result(const struct session *s, struct pm_counts *c, struc
 		c->signal = e.signal;
 		return PM_OK;
 	}
+	if (e.why == REC_EXITED && e.status >= 0) {	/* others had its memory for longer */
+		c->status = e.status;
+		c->signal = -1;
+		return PM_OK;
+	}
 	c->status = 0;
 	c->signal = -1;
 	rec_end_text(&e, what, sizeof what);

@@ -8,19 +8,21 @@
 
 void request_log(struct session *s, struct request *q)
 {
-	if (!q->p->stream)
+	struct proc *p = record_logger(q->p);
+
+	if (!p->stream)
 		return;
 	if (s->replayer)
-		q->m.r[0] = replay_more(s, q->p, &q->m.r[1]);
+		q->m.r[0] = replay_more(s, p, &q->m.r[1]);
 	else if (s->recorder)
-		record_full(s, q->p);
+		record_full(s, p);
 }
 
 void request_log_file(struct session *s, struct request *q)
 {
 	char link[64];
 
-	if (!s->recorder || !q->p->stream)
+	if (!s->recorder || !record_logger(q->p)->stream)
 		return;
 	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->pid, (int)q->m.a[0]);
 	if (q->m.a[3] != RT_SHARES_NOT) {
@@ -42,7 +44,7 @@ void request_log_shared(struct session *s, struct request *q)
 {
 	char link[64];
 
-	if (!s->recorder || !q->p->stream)
+	if (!s->recorder || !record_logger(q->p)->stream)
 		return;
 	snprintf(link, sizeof link, "/proc/%u/fd/%d", q->p->pid, (int)q->m.a[0]);
 	record_shared(q->p, link, q->m.a[1], q->m.a[2], q->m.r);
@@ -50,7 +52,7 @@ void request_log_shared(struct session *s, struct request *q)
 
 void request_log_segment(struct session *s, struct request *q)
 {
-	if (!q->p->stream)
+	if (!record_logger(q->p)->stream)
 		return;
 	if (s->replayer && q->m.a[0] == RT_SEGMENT_MEMORY)
 		q->m.r[0] = segment_memory(s, q->m.a[1]);
@@ -91,10 +93,12 @@ void request_check(struct session *s, struct request *q)
 
 void request_log_end(struct session *s, struct request *q)
 {
-	if (!q->p->stream)
+	struct proc *p = record_logger(q->p);
+
+	if (!p->stream)
 		return;
 	if (s->replayer)
-		replay_differs(s, q->p, q->block, q->m.a[1], q->m.a[2]);
+		replay_differs(s, p, q->block, q->m.a[1], q->m.a[2]);
 	else if (s->recorder)
-		record_stop(s, q->p, q->m.a[0], q->m.a[1]);
+		record_stop(s, p, q->m.a[0], q->m.a[1]);
 }

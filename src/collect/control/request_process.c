@@ -84,8 +84,10 @@ static uint32_t prepare_child(struct session *s, struct request *q, uint64_t ori
 	c = proc_new(s, q->user->space->i386, &bi);
 	if (!c)
 		return 0;
-	if (s->recorder)
-		q->m.r[1] = record_child(s, p, c);
+	if (s->recorder && origin == BLK_VFORKED)
+		c->logger = record_logger(p);
+	else if (s->recorder)
+		q->m.r[1] = record_child(s, record_logger(p), c);
 	if (s->replayer)
 		replay_child(s, p, c, q->m.a[2], q->m.a[3]);
 	c->parent = p->pid;

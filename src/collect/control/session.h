@@ -90,12 +90,16 @@ struct proc {
 	size_t ntarget, cap_target;
 	uint64_t targets_lost;
 	uint32_t stream;		/* 1 + its number in a recording; 0: it is in none */
+	struct proc *logger;		/* recorded: it has that one's memory, and logs with it;
+					 * NULL: it has a log of its own, or none */
 	uint32_t from;			/* 1 + that of the program that has executed this one */
 	struct proc_log {		/* recorded or replayed: */
 		uint32_t block;		/* whose log it is: that of the first thread */
 		uint64_t drained;	/* bytes of the log, of those that are in its buffer */
 		uint64_t nlogged;	/* since when so many events have been logged */
 		double since;
+		bool handed;		/* by a process that has ended, as these say: */
+		int status, signal;
 		bool over;		/* nothing more of it is recorded */
 		bool stopped;		/* ... though the process goes on */
 		/* Of a process that shares memory, up to where recorder.c has looked: the last

@@ -402,13 +402,20 @@ enum rt_log_end {
 	RT_END_FILE,		/* something is mapped that is no ordinary file */
 	RT_END_SIGNAL,		/* signal a[1] waits, and the program makes no system call and
 				 * passes no safepoint */
-	RT_END_SHARED,		/* a process is made that has all of its memory */
+	RT_END_SHARED,		/* another process has all of its memory; a[1]:
+				 * enum rt_shared_end */
 	RT_END_DIFFERS,		/* replayed: it differs from the recording at a[1], its pc */
 	RT_END_GROUP,		/* it shares memory with process a[1], whose recording has ended */
 	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
 	RT_END_SEGMENT,		/* shared memory; a[1]: enum rt_segment_end */
 	RT_END_WIDTH,		/* a 64-bit program is executed in place of a 32-bit one, or a
 				 * 32-bit one in place of a 64-bit one */
+};
+
+enum rt_shared_end {
+	RT_SHARED_MADE,		/* ... which is made where that cannot be recorded */
+	RT_SHARED_EXECS,	/* ... and one of them executes a program */
+	RT_SHARED_KILLED,	/* ... and one of them has been killed */
 };
 
 enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };

@@ -484,6 +484,11 @@ u64 rt_replay_heir(struct rt_block *b)
 	return to;
 }
 
+u64 rt_replay_process_heir(struct rt_block *b)
+{
+	return is_switch(rt_next_event(b), b, RT_PLACE_EXIT) ? rt_replay_heir(b) : 0;
+}
+
 /* The program waited in the call, or others executed while it did not. */
 static void switch_in_call(struct rt_block *b, u64 check)
 {

@@ -94,6 +94,7 @@ void rt_replay_group(struct rt_block *b, enum rt_log_place place, u64 check);
 /* Does the log have something for where @b stands, a safepoint? */
 int rt_replay_is_due(struct rt_block *b);
 int rt_stop_is_here(const struct rt_block *b);	/* does it stop where it stands? */
+u64 rt_replay_process_heir(struct rt_block *b);	/* ... its process; 0: it was the last one */
 u64 rt_replay_heir(struct rt_block *b);		/* the thread that has the token when @b ends */
 int rt_replay_has_others(void);		/* are there, or will there be, more processes? */
 void rt_replay_stack_limit(struct rt_block *b, u64 size);	/* replay_start.c */

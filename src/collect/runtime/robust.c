@@ -132,9 +132,15 @@ void rt_robust_end_thread(struct rt_block *b)
 	rt_sys(NR_set_robust_list, 0, LIST_SIZE);
 }
 
+static void end_of_process(struct rt_block *b, struct rt_block *of)
+{
+	if (of->pid == b->pid)
+		end(b, of);
+}
+
 void rt_robust_end_process(struct rt_block *b)
 {
-	rt_token_each(b, end);
+	rt_token_each(b, end_of_process);
 }
 
 #ifndef __i386__

@@ -96,6 +96,10 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 #define CLONE_AGAIN (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
 		     CLONE_SYSVSEM)
 #define CLONE_CLEAR_SIGHAND 0x100000000ull	/* of clone3 */
+/* Does what is made with these flags take turns with who has made it: is it a thread, or a process
+ * that has the same memory and is not waited for? */
+#define rt_takes_part(flags) \
+	((flags) & CLONE_THREAD || ((flags) & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
 
 #define EPERM 1
 #define ESRCH 3
@@ -352,7 +356,9 @@ void rt_clock_slice(struct rt_block *b);
 /* token.c: threads take turns. A process begins, with the only thread @b. A thread @c is about to
  * be made, which has not the token; it could not be made. */
 void rt_token_begin(struct rt_block *b);
-void rt_token_join(struct rt_block *c, const struct rt_block *parent);
+/* @apart: as a process of its own, which has all of its parent's memory. */
+void rt_token_join(struct rt_block *c, const struct rt_block *parent, int apart);
+int rt_token_others(const struct rt_block *b);	/* do processes but @b's take part? */
 void rt_token_not_joined(const struct rt_block *c);
 int rt_token_shared(void);			/* there are several threads */
 /* Recorded: the call of @b is about to be made: others may have the token; it is over, or a signal
@@ -369,6 +375,10 @@ void rt_token_give(struct rt_block *b, u64 id);
 void rt_token_alone(struct rt_block *b);
 /* @b ends: who has the token then; 0: nobody needs one. That gets it, and @b takes part no more. */
 u64 rt_token_heir(struct rt_block *b);
+/* The same where @b's process ends, and others have its memory; 0: none does. */
+u64 rt_token_process_heir(struct rt_block *b);
+/* With what status @b is to end, whose program says @status. @process: its whole process does. */
+word rt_token_status(struct rt_block *b, int process, word status);
 void rt_token_leave(struct rt_block *b, u64 heir);
 /* A thread that is new, @b, has the token; so has a process. Recorded: the process is about to make
  * one with which it shares memory. */
@@ -428,7 +438,12 @@ static inline void rt_stop(struct rt_block *b) { }
 static inline void rt_stop_perhaps(struct rt_block *b) { }
 static inline void rt_stop_behind(struct rt_block *b, struct k_ucontext *uc, u64 pc) { }
 static inline void rt_token_begin(struct rt_block *b) { }
-static inline void rt_token_join(struct rt_block *c, const struct rt_block *parent) { }
+static inline void rt_token_join(struct rt_block *c, const struct rt_block *parent, int apart) { }
+static inline u64 rt_token_process_heir(struct rt_block *b) { return 0; }
+static inline word rt_token_status(struct rt_block *b, int process, word status)
+{
+	return status;
+}
 static inline void rt_token_not_joined(const struct rt_block *c) { }
 static inline void rt_token_call(struct rt_block *b) { }
 static inline void rt_token_back(struct rt_block *b) { }

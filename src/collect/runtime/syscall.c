@@ -33,7 +33,7 @@ static void do_personality(struct rt_block *b)
  * memory when it begins, others see too early. */
 static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at)
 {
-	const int thread = (flags & CLONE_THREAD) && (rt_records(b) || rt_replays(b));
+	const int thread = rt_takes_part(flags) && (rt_records(b) || rt_replays(b));
 
 	c->token_free = 0;
 	c->log_brk = b->logged ? rt_log_brk(b) : 0;
@@ -48,14 +48,23 @@ static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at
 	c->clear_tid = flags & CLONE_CHILD_CLEARTID ? tid_at : 0;
 	c->tid_at = flags & CLONE_CHILD_SETTID && (thread || rt_replays(b)) ? tid_at : 0;
 	if (thread)
-		rt_token_join(c, b);
+		rt_token_join(c, b, !(flags & CLONE_THREAD));
+}
+
+/* Should @c's parent end before it is known, nobody would have the log. It has no turn yet, so it
+ * is there. */
+static void await_hello(const struct rt_block *c)
+{
+	for (u32 n = 0; n < 1000000 && !__atomic_load_n(&c->seen_pid, __ATOMIC_ACQUIRE); n++)
+		rt_sys(NR_sched_yield, 0);
 }
 
 static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long nr,
 		     const word call[5])
 {
 	struct rt_sighand *own = 0;
-	const u32 origin = !(flags & CLONE_VM) ? BLK_FORKED : flags & CLONE_THREAD ? BLK_THREAD :
+	const u32 origin = !(flags & CLONE_VM) ? BLK_FORKED :
+		flags & CLONE_THREAD || (rt_replays(b) && rt_takes_part(flags)) ? BLK_THREAD :
 		BLK_VFORKED;
 	struct rt_block *c;
 	u32 number;
@@ -98,7 +107,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long 
 	c->links = b->links;
 	c->spin = b->spin;
 	c->sighand = b->sighand;
-	c->logged = !rt_records(b) || b->mail.r[1] || origin == BLK_THREAD ? b->logged :
+	c->logged = !rt_records(b) || b->mail.r[1] || rt_takes_part(flags) ? b->logged :
 		RT_LOG_OVER;
 	log_as(b, c, flags, tid_at);
 	rt_clock_begin(c);
@@ -130,6 +139,8 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long 
 	RET = (word)r;
 	if (r < 0 && c->token_free)
 		rt_token_not_joined(c);
+	if (r >= 0 && rt_records(b) && origin == BLK_VFORKED && c->token_free)
+		await_hello(c);
 	if (r < 0)
 		rt_ask(b, RQ_UNBLOCK, number, 0, 0, 0);
 	if (r < 0 || c->origin != BLK_THREAD)
@@ -161,7 +172,7 @@ static long copy_call(struct rt_block *b, u64 flags, long nr, word call[5], u64 
 /* The thread or process is made again; what a process shares with its parent it has not shared. */
 static void clone_again(struct rt_block *b, u64 flags, u64 stack, u64 tls, u64 tid_at)
 {
-	const int thread = (flags & CLONE_THREAD) != 0;
+	const int thread = rt_takes_part(flags);
 	word call[5] = { (thread ? CLONE_AGAIN : 17 /* SIGCHLD */) | (word)(flags & CLONE_SETTLS) };
 
 	call[CLONE_TLS] = (word)tls;
@@ -177,7 +188,7 @@ static u64 flags_recorded(u64 flags)
 {
 	if ((flags & CLONE_VM) && (flags & CLONE_VFORK))
 		return flags & ~(u64)CLONE_VM;
-	return flags & CLONE_THREAD ? flags & ~(u64)CLONE_CHILD_SETTID : flags;
+	return rt_takes_part(flags) ? flags & ~(u64)CLONE_CHILD_SETTID : flags;
 }
 
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
@@ -197,7 +208,7 @@ static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)
 	if (made != flags)
 		nr = copy_call(b, nr == NR_vfork ? made | 17 /* SIGCHLD */ : made, nr, call,
 			       arguments);
-	clone_as(b, flags & CLONE_THREAD ? flags : made, stack, tid_at, nr, call);
+	clone_as(b, rt_takes_part(flags) ? flags : made, stack, tid_at, nr, call);
 }
 
 static void do_clone3(struct rt_block *b)
@@ -247,8 +258,11 @@ static void do_exec(struct rt_block *b)
 
 static void do_exit(struct rt_block *b, int group)
 {
-	const u64 heir = group ? 0 : rt_token_heir(b);
+	const u64 heir = group ? rt_token_process_heir(b) : rt_token_heir(b);
+	const word status = rt_token_status(b, heir && group, (word)ARG0);
 
+	if (heir && rt_replays(b))
+		group = 0;			/* other processes were there still */
 	rt_block_but_faults();
 #ifndef RT_IDT
 	b->leaving = (u32)group;
@@ -259,7 +273,7 @@ static void do_exit(struct rt_block *b, int group)
 	rt_token_leave(b, heir);
 	if (rt_replays(b) && !heir)		/* the first one may be there still, and wait */
 		group = 1;
-	rt_exit_thread(b, group ? NR_exit_group : NR_exit, (word)ARG0);
+	rt_exit_thread(b, group ? NR_exit_group : NR_exit, status);
 }
 
 /* ---- seccomp --------------------------------------------------------------------------------- */

@@ -464,7 +464,7 @@ void rt_log_forked(const struct rt_block *b)
 
 int rt_makes_thread(const struct rt_block *b)
 {
-	return (clone_flags(b) & (CLONE_VM | CLONE_THREAD)) == (CLONE_VM | CLONE_THREAD);
+	return rt_takes_part(clone_flags(b));
 }
 
 /* The call makes a process that has its parent's memory, or some of it. One that its parent waits
@@ -473,8 +473,8 @@ static void note_sharing(struct rt_block *b)
 {
 	const u64 flags = clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD);
 
-	if (flags == CLONE_VM || (borrows && !flags))
-		end_log(b, RT_END_SHARED, 0);
+	if ((flags == CLONE_VM && (!RT_GROUPS || borrows)) || (borrows && !flags))
+		end_log(b, RT_END_SHARED, RT_SHARED_MADE);
 	else if (shares && !flags && b->syscall != NR_vfork)
 		joins_group(b);
 }
@@ -491,6 +491,10 @@ static int ends_before(struct rt_block *b, u32 nr)
 		return 1;
 	case HOW_FORKS:
 		note_sharing(b);
+		break;
+	case HOW_EXECS:
+		if (rt_token_others(b))
+			end_log(b, RT_END_SHARED, RT_SHARED_EXECS);
 		break;
 	case HOW_SUB:
 		if (rt_sub_call(b, &at, &real) < 0)
@@ -521,6 +525,17 @@ static void end_thread(struct rt_block *b)
 		return;
 	put_data(b, b->clear_tid, 4);
 	rt_sys(NR_futex, b->clear_tid, 1 /* FUTEX_WAKE */, 1);
+}
+
+/* The process of @b ends, and others keep its memory. */
+static void end_others_thread(struct rt_block *b, struct rt_block *of)
+{
+	const u32 none = 0;
+
+	if (of->pid != b->pid || !of->clear_tid || rt_put(of->clear_tid, &none, 4))
+		return;
+	put_data(b, of->clear_tid, 4);
+	rt_sys(NR_futex, of->clear_tid, 1 /* FUTEX_WAKE */, 1);
 }
 
 /* ---- before and behind a call ---------------------------------------------------------------- */
@@ -591,6 +606,8 @@ int rt_record_begin(struct rt_block *b)
 		end_thread(b);
 	else if (c->how == HOW_EXITS)
 		rt_robust_end_process(b);
+	if (b->syscall == NR_exit_group && rt_token_others(b))
+		rt_token_each(b, end_others_thread);
 	if (c->how == HOW_EXITS || IS_SIGRETURN(b->syscall))
 		put_call(b, 0);
 	b->log_place = RT_PLACE_CALL;

@@ -32,6 +32,9 @@ static struct {				/* of this process */
 	u64 slice_ends;			/* ns */
 	u64 group_ends;			/* ... that of the process among those that share memory */
 	u64 random;			/* 0: slices are of time */
+	u32 apart;			/* processes have been made that take part */
+	u32 ended;			/* replayed: the first process has, with this status */
+	word status;
 } g;
 
 #define NEXT(b, link) ((struct rt_block *)PTR((b)->link))
@@ -81,8 +84,18 @@ void rt_token_begin(struct rt_block *b)
 		rt_clock_slice(b);
 }
 
-void rt_token_join(struct rt_block *c, const struct rt_block *parent)
+int rt_token_others(const struct rt_block *b)
 {
+	const struct rt_block *m = g.members;
+
+	while (g.apart && m && m->pid == b->pid)
+		m = NEXT(m, next_member);
+	return g.apart && m && !g.over;
+}
+
+void rt_token_join(struct rt_block *c, const struct rt_block *parent, int apart)
+{
+	g.apart |= (u32)apart;
 	c->log_home = parent->log_home;
 	c->thread_id = ++g.last_id;
 	c->token_free = 1;
@@ -146,8 +159,12 @@ static void dequeue(const struct rt_block *b)
 {
 	struct rt_block *before = 0;
 
-	for (struct rt_block *w = g.first; w && w != b; w = NEXT(w, next_waiting))
+	struct rt_block *w = g.first;
+
+	for (; w && w != b; w = NEXT(w, next_waiting))
 		before = w;
+	if (!w)
+		return;				/* it does not wait */
 	if (before)
 		before->next_waiting = b->next_waiting;
 	else
@@ -219,6 +236,8 @@ static void wait_in_queue(struct rt_block *b)
 
 		rt_sys(NR_futex, &b->turn, 0 /* WAIT */, RT_TURN_OTHERS, timeout);
 		if (n % 200 == 0 && rt_controller_gone(&w))
+			rt_token_over();
+		if (rt_log_of(b)->logged == RT_LOG_OVER)	/* who had it has been killed */
 			rt_token_over();
 	}
 	b->turn = RT_TURN_OTHERS;
@@ -318,6 +337,11 @@ static void go_on(struct rt_block *b, enum rt_log_place place, u64 check)
 	if (!b->token_free)
 		return;
 	lock();
+	while (!b->thread_id) {			/* its process is about to end */
+		unlock();
+		rt_sys(NR_futex, &b->turn, 0 /* WAIT */, RT_TURN_OTHERS, 0);
+		lock();
+	}
 	if (g.holder == b)
 		g.in_call = 0;
 	else if (!g.holder)
@@ -626,6 +650,39 @@ u64 rt_token_heir(struct rt_block *b)
 	return rt_records(b);
 }
 
+u64 rt_token_process_heir(struct rt_block *b)
+{
+	if (!g.apart)
+		return 0;
+	if (rt_replays(b))
+		return rt_replay_process_heir(b);
+	return rt_records(b) && rt_token_others(b);
+}
+
+word rt_token_status(struct rt_block *b, int process, word status)
+{
+	if (process && rt_replays(b) && b->tid == b->pid) {
+		g.ended = 1;
+		g.status = status;
+	}
+	return g.ended ? g.status : status;
+}
+
+/* Recorded: threads that end with @b have no turn any more. Locked. */
+static void remove_threads_of(const struct rt_block *b)
+{
+	struct rt_block *m = g.members, *after;
+
+	for (; m; m = after) {
+		after = NEXT(m, next_member);
+		if (m == b || m->pid != b->pid)
+			continue;
+		dequeue(m);
+		remove(m);
+		m->thread_id = 0;
+	}
+}
+
 void rt_token_leave(struct rt_block *b, u64 heir)
 {
 	struct rt_block *to = 0;
@@ -636,6 +693,8 @@ void rt_token_leave(struct rt_block *b, u64 heir)
 		return;
 	}
 	lock();
+	if (b->leaving)
+		remove_threads_of(b);
 	remove(b);
 	if (!rt_replays(b)) {
 		stands(b, RT_PLACE_EXIT, 0);
