@@ -40,6 +40,14 @@
 #define W(v)		c->gpr[op->rd] = (v)
 #define W32(v)		c->gpr[op->rd] = (uint64_t)(int64_t)(int32_t)(v)
 #define RAISE(code)	do { c->exc = (code); goto raise; } while (0)
+#define SLOT(DO) do {									\
+	op++;										\
+	TR_EVENT(PM_EV_INSN, 0, 4, TR_ID(op), PCOF(op), 0);				\
+	DO										\
+	left -= op - start + 1;								\
+	pc = c->tgt;									\
+	goto jump;									\
+} while (0)
 #define NEED64		if (unlikely(!c->ok64)) RAISE(EXC_RI)
 #define NEEDFPU		if (unlikely(!(c->status & ST_CU1))) { c->exc_ce = 1; RAISE(EXC_CPU); }
 #define SLOW		(c->left = left - (op - start))
@@ -58,6 +66,7 @@
 	if (unlikely(c->trace.ev >= c->trace.high)) c->trace.flush(c->trace.ctx, &c->trace)
 #else
 #define OP(id)		L_##id:
+#define TR_EVENT(k, f, sz, i, a, v)	(void)0
 #define TR_REF(k, a, sz, v)	(void)0
 #define TR_BRANCH(f, to)	(void)0
 #define TR_FLUSH	(void)0
@@ -67,8 +76,8 @@
 #define DGRAIN(va)	((va) >> 4 & (CPU_GRAINS - 1))
 #define DATA(va)	(c->ddata + ((va) & (CPU_L1_SIZE - 1)))
 
-/* A load of BITS; CONV turns the unsigned value into what goes to the register through PUT. */
-#define LOAD_(BITS, PUT) do {								\
+/* A load of BITS; PUT gives the unsigned value to its register; THEN goes on. */
+#define LOAD_(BITS, PUT, THEN) do {							\
 	uint64_t va = RS + (uint64_t)(int64_t)op->imm, v;				\
 	if (likely(c->dtag[DGRAIN(va)].r == DTAG(va, BITS / 8))) {			\
 		uint##BITS##_t t;							\
@@ -76,6 +85,7 @@
 		v = SWAP##BITS(t);							\
 		TR_REF(PM_EV_READ, va, BITS / 8, v);					\
 		PUT;									\
+		THEN;									\
 	} else {									\
 		SLOW;									\
 		if (!cpu_load(c, va, BITS / 8, &v))					\
@@ -88,13 +98,14 @@
 	NEXT;										\
 } while (0)
 
-#define STORE_AT(BITS, VAL, AFTER) do {							\
+#define STORE_AT(BITS, VAL, AFTER, THEN) do {						\
 	uint64_t va = RS + (uint64_t)(int64_t)op->imm, v = (uint##BITS##_t)(VAL);	\
 	if (likely(c->dtag[DGRAIN(va)].w == DTAG(va, BITS / 8))) {			\
 		uint##BITS##_t t = SWAP##BITS((uint##BITS##_t)v);			\
 		memcpy(DATA(va), &t, sizeof t);						\
 		TR_REF(PM_EV_WRITE, va, BITS / 8, v);					\
 		AFTER;									\
+		THEN;									\
 	} else {									\
 		SLOW;									\
 		if (!cpu_store(c, va, BITS / 8, v))					\
@@ -135,6 +146,22 @@
 #define NOT_IN_SLOT	if (unlikely(op == c->scratch)) RAISE(EXC_RI)
 #define LINK		NOT_IN_SLOT; c->gpr[31] = PCOF(op) + 8
 
+/* What stands first in a pair, and what second: a third of all instructions that a kernel and its
+ * programs execute are the second of one of these. */
+#define DO_addiu(THEN)	W32((uint32_t)RS + (uint32_t)op->imm); THEN
+#define DO_addu(THEN)	W32((uint32_t)RS + (uint32_t)RT); THEN
+#define DO_or(THEN)		W(RS | RT); THEN
+#define DO_andi(THEN)	W(RS & (uint32_t)op->imm); THEN
+#define DO_sltu(THEN)	W(RS < RT); THEN
+#define DO_lb(THEN)		LOAD_(8, W((uint64_t)(int64_t)(int8_t)v), THEN)
+#define DO_lbu(THEN)		LOAD_(8, W(v), THEN)
+#define DO_lw(THEN)		LOAD_(32, W32(v), THEN)
+#define DO_sw(THEN)		STORE_AT(32, RT, (void)0, THEN)
+#define FIRSTS(F)	F(addiu) F(addu) F(or) F(andi) F(sltu) F(lb) F(lbu) F(lw) F(sw)
+#define SECONDS(S, f)	S(f, addiu) S(f, addu) S(f, or) S(f, andi) S(f, lbu) S(f, lw) S(f, sw)	\
+			S(f, beq) S(f, bne)
+enum { NSECOND = 9 };
+
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-gcse", "no-crossjumping")))
 #endif
@@ -145,6 +172,16 @@ void RUN(struct cpu *c)
 #include "mips-insns.inc"
 #undef INSN
 		&&L_reserved,
+	};
+	static const struct { const void *first, *with[NSECOND]; } pairs[] = {
+#define PAIR(f, s) &&L_##f##_##s,
+#define PAIRS_OF(f) { &&L_##f, { SECONDS(PAIR, f) } },
+		FIRSTS(PAIRS_OF)
+#undef PAIR
+	};
+	static const void *const seconds[NSECOND] = {
+#define SECOND(f, s) &&L_##s,
+		SECONDS(SECOND, )
 	};
 	const struct cpu_op *op, *start;
 	uint64_t bias, pc = c->pc;
@@ -240,6 +277,14 @@ jump:
 take:
 	if (unlikely(op[1].sa == 0xff))
 		goto special;
+	/* what is in half of all delay slots, and cannot fault */
+	if (op[1].go == &&L_nop) {
+		SLOT(;);
+	} else if (op[1].go == &&L_addiu) {
+		SLOT(DO_addiu(;));
+	} else if (op[1].go == &&L_or) {
+		SLOT(DO_or(;));
+	}
 	left -= op - start + 1;
 #if TRACE
 	slot_id = TR_ID(op + 1);
@@ -317,7 +362,7 @@ L_decode: {
 		word = (uint32_t)o->imm;
 		id = mips_decode(word, c->isa);
 		cpu_decode_fields(o, id, word);
-		o->go = labels[id];
+		o->go = word ? labels[id] : &&L_nop;
 #if TRACE
 		*(uint32_t *)(idlines + ((uintptr_t)o >> 2)) =
 			c->insn_intern(c->insn_ctx, PCOF(o), word);
@@ -333,6 +378,25 @@ L_decode: {
 		if (o[1].go != &&L_decode)
 			break;
 		o++;
+	}
+	/* a pair is not the line's first word, which may be the slot of a branch elsewhere, nor a
+	 * slot here: slots are copied */
+	for (int k = -1; k <= 0; k++) {
+		struct cpu_op *first = (struct cpu_op *)op + k;
+		const uint64_t at = PCOF(first);
+		const unsigned i = at >> 2 & ((1u << c->ishift) / 4 - 1);
+
+		if (i == 0 || first[1].sa == 0xff || (k < 0 && i + 1 == (1u << c->ishift) / 4))
+			continue;
+		memcpy(&word, c->idata + ((at - 4) & (CPU_L1_SIZE - 1)), 4);
+		if (mips_has_slot(mips_decode(SWAP32(word), c->isa)))
+			continue;
+		for (unsigned p = 0; p < sizeof pairs / sizeof *pairs; p++)
+			for (unsigned q = 0; first->go == pairs[p].first && q < NSECOND; q++)
+				if (first[1].go == seconds[q]) {
+					first->go = pairs[p].with[q];
+					break;
+				}
 	}
 	goto *op->go;
 }
@@ -364,7 +428,16 @@ raise:
 	pc = c->pc;
 	goto enter;
 
+	/* ---- pairs: the second needs no jump through a pointer ---- */
+#define PAIR(f, s) L_##f##_##s:								\
+	TR_EVENT(PM_EV_INSN, 0, 4, TR_ID(op), PCOF(op), 0);				\
+	DO_##f(do { op++; goto L_##s; } while (0));
+#define PAIR_CODE(f) SECONDS(PAIR, f)
+FIRSTS(PAIR_CODE)
+#undef PAIR
+
 	/* ---- integer ---- */
+OP(nop)		NEXT;
 OP(sll)		W32((uint32_t)RT << op->sa); NEXT;
 OP(srl)		W32((uint32_t)RT >> op->sa); NEXT;
 OP(sra)		W32((int32_t)RT >> op->sa); NEXT;
@@ -382,9 +455,9 @@ OP(dsra32)	NEED64; W((uint64_t)((int64_t)RT >> (op->sa + 32))); NEXT;
 OP(dsllv)	NEED64; W(RT << (RS & 63)); NEXT;
 OP(dsrlv)	NEED64; W(RT >> (RS & 63)); NEXT;
 OP(dsrav)	NEED64; W((uint64_t)((int64_t)RT >> (RS & 63))); NEXT;
-OP(addu)	W32((uint32_t)RS + (uint32_t)RT); NEXT;
+OP(addu)	DO_addu(NEXT);
 OP(subu)	W32((uint32_t)RS - (uint32_t)RT); NEXT;
-OP(addiu)	W32((uint32_t)RS + (uint32_t)op->imm); NEXT;
+OP(addiu)	DO_addiu(NEXT);
 OP(daddu)	NEED64; W(RS + RT); NEXT;
 OP(dsubu)	NEED64; W(RS - RT); NEXT;
 OP(daddiu)	NEED64; W(RS + (uint64_t)(int64_t)op->imm); NEXT;
@@ -428,15 +501,15 @@ OP(dsub) {
 	W((uint64_t)r); NEXT;
 }
 OP(and)		W(RS & RT); NEXT;
-OP(or)		W(RS | RT); NEXT;
+OP(or)		DO_or(NEXT);
 OP(xor)		W(RS ^ RT); NEXT;
 OP(nor)		W(~(RS | RT)); NEXT;
-OP(andi)	W(RS & (uint32_t)op->imm); NEXT;
+OP(andi)	DO_andi(NEXT);
 OP(ori)		W(RS | (uint32_t)op->imm); NEXT;
 OP(xori)	W(RS ^ (uint32_t)op->imm); NEXT;
 OP(lui)		W((uint64_t)(int64_t)op->imm); NEXT;
 OP(slt)		W((int64_t)RS < (int64_t)RT); NEXT;
-OP(sltu)	W(RS < RT); NEXT;
+OP(sltu)	DO_sltu(NEXT);
 OP(slti)	W((int64_t)RS < (int64_t)op->imm); NEXT;
 OP(sltiu)	W(RS < (uint64_t)(int64_t)op->imm); NEXT;
 OP(movz)	if (!RT) W(RS); NEXT;
@@ -584,21 +657,21 @@ OP(eret)
 	goto enter;
 
 	/* ---- memory ---- */
-OP(lb)		LOAD_(8, W((uint64_t)(int64_t)(int8_t)v));
-OP(lbu)		LOAD_(8, W(v));
-OP(lh)		LOAD_(16, W((uint64_t)(int64_t)(int16_t)v));
-OP(lhu)		LOAD_(16, W(v));
-OP(lw)		LOAD_(32, W32(v));
-OP(lwu)		NEED64; LOAD_(32, W(v));
-OP(ld)		NEED64; LOAD_(64, W(v));
-OP(sb)		STORE_AT(8, RT, (void)0);
-OP(sh)		STORE_AT(16, RT, (void)0);
-OP(sw)		STORE_AT(32, RT, (void)0);
-OP(sd)		NEED64; STORE_AT(64, RT, (void)0);
-OP(lwc1)	NEEDFPU; LOAD_(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)] = (uint32_t)v);
-OP(swc1)	NEEDFPU; STORE_AT(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)], (void)0);
-OP(ldc1)	NEEDFPU; LOAD_(64, c->fpr[c->status & ST_FR ? op->rt : op->rt & 30] = v);
-OP(sdc1)	NEEDFPU; STORE_AT(64, c->fpr[c->status & ST_FR ? op->rt : op->rt & 30], (void)0);
+OP(lb)		DO_lb(NEXT);
+OP(lbu)		DO_lbu(NEXT);
+OP(lh)		LOAD_(16, W((uint64_t)(int64_t)(int16_t)v), NEXT);
+OP(lhu)		LOAD_(16, W(v), NEXT);
+OP(lw)		DO_lw(NEXT);
+OP(lwu)		NEED64; LOAD_(32, W(v), NEXT);
+OP(ld)		NEED64; LOAD_(64, W(v), NEXT);
+OP(sb)		STORE_AT(8, RT, (void)0, NEXT);
+OP(sh)		STORE_AT(16, RT, (void)0, NEXT);
+OP(sw)		DO_sw(NEXT);
+OP(sd)		NEED64; STORE_AT(64, RT, (void)0, NEXT);
+OP(lwc1)	NEEDFPU; LOAD_(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)] = (uint32_t)v, NEXT);
+OP(swc1)	NEEDFPU; STORE_AT(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)], (void)0, NEXT);
+OP(ldc1)	NEEDFPU; LOAD_(64, c->fpr[c->status & ST_FR ? op->rt : op->rt & 30] = v, NEXT);
+OP(sdc1)	NEEDFPU; STORE_AT(64, c->fpr[c->status & ST_FR ? op->rt : op->rt & 30], (void)0, NEXT);
 OP(lld)
 	NEED64;
 	goto ll;
@@ -628,7 +701,7 @@ OP(sc)
 		W(0);
 		NEXT;
 	}
-	STORE_AT(32, RT, W(1));
+	STORE_AT(32, RT, W(1), NEXT);
 OP(scd)
 	NEED64;
 	if (!c->llbit) {
@@ -638,7 +711,7 @@ OP(scd)
 		W(0);
 		NEXT;
 	}
-	STORE_AT(64, RT, W(1));
+	STORE_AT(64, RT, W(1), NEXT);
 OP(ldl)		NEED64; goto load_part;
 OP(ldr)		NEED64; goto load_part;
 OP(lwl)		goto load_part;
