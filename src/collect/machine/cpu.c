@@ -156,6 +156,7 @@ struct cpu *cpu_new(const struct cpu_config *cfg, const struct cpu_bus *bus, voi
 	c->isa = cfg->r2 ? MIPS_ISA_32R2 : MIPS_ISA_R4400;
 	c->ishift = cfg->iline == 16 ? 4 : 5;
 	c->dshift = cfg->dline == 16 ? 4 : 5;
+	c->iwords = (1u << c->ishift) - 4;
 	c->imask = (CPU_L1_SIZE >> c->ishift) - 1;
 	if (cfg->scache) {
 		c->sshift = (uint32_t)__builtin_ctz(cfg->sline);

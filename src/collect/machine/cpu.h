@@ -166,6 +166,7 @@ struct cpu {
 	uint64_t gpr[33];		/* [0] stays 0; [32] swallows writes to $0 */
 	uint64_t hi, lo;
 	uint64_t salt;
+	uint64_t iwords;		/* bits of an address that say which word of its line */
 	uint64_t nbranch;		/* branches, jumps and erets completed, taken or not */
 	uint64_t tgt;			/* where the branch under way goes */
 	int64_t left;			/* ticks until `end`; current only outside and in slow

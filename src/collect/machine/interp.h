@@ -33,6 +33,11 @@
 /* ticks between two looks at the budget: a line, a delay slot, and room */
 #define RUN_MAX		12
 
+/* The line of an address, its tag, and the address's word in it. */
+#define ILINE(a)	(&c->iline[(a) >> c->ishift & c->imask])
+#define ITAG(a)		(((a) & ~c->iwords) ^ c->salt)
+#define IOP(il, a)	((const struct cpu_op *)((const char *)(il)->op + (((a) & c->iwords) << 2)))
+
 #define PCOF(o)		(bias + ((uintptr_t)(o) >> 2))
 #define NEXT		do { op++; goto *op->go; } while (0)
 #define RS		c->gpr[op->rs]
@@ -219,8 +224,8 @@ enter:
 		return;
 	}
 	TR_FLUSH;
-	il = &c->iline[pc >> c->ishift & c->imask];
-	if (il->tag != ((pc & ~((1ULL << c->ishift) - 4)) ^ c->salt)) {
+	il = ILINE(pc);
+	if (il->tag != ITAG(pc)) {
 		c->left = left;
 		il = cpu_fetch(c, pc, &word, &ok);
 		if (!ok) {
@@ -234,7 +239,7 @@ enter:
 		}
 	}
 	if (likely(il && !c->in_delay && left > RUN_MAX)) {
-		start = op = il->op + (pc >> 2 & ((1u << c->ishift) / 4 - 1));
+		start = op = IOP(il, pc);
 		bias = il->bias;
 #if TRACE
 		idbase = idlines;
@@ -264,10 +269,10 @@ alone:
 
 jump:
 	TR_FLUSH;
-	il = &c->iline[pc >> c->ishift & c->imask];
-	if (unlikely(il->tag != ((pc & ~((1ULL << c->ishift) - 4)) ^ c->salt) || left <= RUN_MAX))
+	il = ILINE(pc);
+	if (unlikely(il->tag != ITAG(pc) || left <= RUN_MAX))
 		goto enter;
-	start = op = il->op + (pc >> 2 & ((1u << c->ishift) / 4 - 1));
+	start = op = IOP(il, pc);
 	bias = il->bias;
 #if TRACE
 	idbase = idlines;
@@ -305,8 +310,8 @@ special:	/* a branch (to c->tgt, taken or not) without its delay slot behind it 
 	c->in_delay = true;
 	if (op == c->step || left <= RUN_MAX)
 		goto enter;
-	il = &c->iline[pc >> c->ishift & c->imask];	/* the slot is the next line's first word */
-	if (il->tag != ((pc & ~((1ULL << c->ishift) - 4)) ^ c->salt))
+	il = ILINE(pc);	/* the slot is the next line's first word */
+	if (il->tag != ITAG(pc))
 		goto enter;
 	if (il->op->go == &&L_decode || il->op->go == &&L_pair)
 		goto enter;
@@ -384,9 +389,9 @@ L_decode: {
 	for (int k = -1; k <= 0; k++) {
 		struct cpu_op *first = (struct cpu_op *)op + k;
 		const uint64_t at = PCOF(first);
-		const unsigned i = at >> 2 & ((1u << c->ishift) / 4 - 1);
+		const unsigned i = at & c->iwords;
 
-		if (i == 0 || first[1].sa == 0xff || (k < 0 && i + 1 == (1u << c->ishift) / 4))
+		if (i == 0 || first[1].sa == 0xff || (k < 0 && i == c->iwords))
 			continue;
 		memcpy(&word, c->idata + ((at - 4) & (CPU_L1_SIZE - 1)), 4);
 		if (mips_has_slot(mips_decode(SWAP32(word), c->isa)))
