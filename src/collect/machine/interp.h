@@ -162,10 +162,15 @@
 #define DO_lbu(THEN)		LOAD_(8, W(v), THEN)
 #define DO_lw(THEN)		LOAD_(32, W32(v), THEN)
 #define DO_sw(THEN)		STORE_AT(32, RT, (void)0, THEN)
-#define FIRSTS(F)	F(addiu) F(addu) F(or) F(andi) F(sltu) F(lb) F(lbu) F(lw) F(sw)
+#define DO_sll(THEN)		W32((uint32_t)RT << op->sa); THEN
+#define DO_and(THEN)		W(RS & RT); THEN
+#define DO_lui(THEN)		W((uint64_t)(int64_t)op->imm); THEN
+#define DO_sb(THEN)		STORE_AT(8, RT, (void)0, THEN)
+#define FIRSTS(F)	F(addiu) F(addu) F(or) F(andi) F(sltu) F(lb) F(lbu) F(lw) F(sw) \
+			F(sll) F(sb) F(and) F(lui)
 #define SECONDS(S, f)	S(f, addiu) S(f, addu) S(f, or) S(f, andi) S(f, lbu) S(f, lw) S(f, sw)	\
-			S(f, beq) S(f, bne)
-enum { NSECOND = 9 };
+			S(f, beq) S(f, bne) S(f, jr) S(f, jal) S(f, sll) S(f, sltu) S(f, subu)
+enum { NSECOND = 14 };
 
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-gcse", "no-crossjumping")))
@@ -388,20 +393,20 @@ L_decode: {
 	 * slot here: slots are copied */
 	for (int k = -1; k <= 0; k++) {
 		struct cpu_op *first = (struct cpu_op *)op + k;
-		const uint64_t at = PCOF(first);
-		const unsigned i = at & c->iwords;
+		const uint64_t at = PCOF(first), i = at & c->iwords;
+		const void *pair = NULL;
 
-		if (i == 0 || first[1].sa == 0xff || (k < 0 && i == c->iwords))
-			continue;
-		memcpy(&word, c->idata + ((at - 4) & (CPU_L1_SIZE - 1)), 4);
-		if (mips_has_slot(mips_decode(SWAP32(word), c->isa)))
+		if (i == 0 || (k < 0 && i == c->iwords))
 			continue;
 		for (unsigned p = 0; p < sizeof pairs / sizeof *pairs; p++)
 			for (unsigned q = 0; first->go == pairs[p].first && q < NSECOND; q++)
-				if (first[1].go == seconds[q]) {
-					first->go = pairs[p].with[q];
-					break;
-				}
+				if (first[1].go == seconds[q])
+					pair = pairs[p].with[q];
+		if (!pair)
+			continue;
+		memcpy(&word, c->idata + ((at - 4) & (CPU_L1_SIZE - 1)), 4);
+		if (!mips_has_slot(mips_decode(SWAP32(word), c->isa)))
+			first->go = pair;
 	}
 	goto *op->go;
 }
@@ -443,7 +448,7 @@ FIRSTS(PAIR_CODE)
 
 	/* ---- integer ---- */
 OP(nop)		NEXT;
-OP(sll)		W32((uint32_t)RT << op->sa); NEXT;
+OP(sll)		DO_sll(NEXT);
 OP(srl)		W32((uint32_t)RT >> op->sa); NEXT;
 OP(sra)		W32((int32_t)RT >> op->sa); NEXT;
 OP(ror)		W32((uint32_t)RT >> op->sa | (uint32_t)RT << (-op->sa & 31)); NEXT;
@@ -505,14 +510,14 @@ OP(dsub) {
 		RAISE(EXC_OV);
 	W((uint64_t)r); NEXT;
 }
-OP(and)		W(RS & RT); NEXT;
+OP(and)		DO_and(NEXT);
 OP(or)		DO_or(NEXT);
 OP(xor)		W(RS ^ RT); NEXT;
 OP(nor)		W(~(RS | RT)); NEXT;
 OP(andi)	DO_andi(NEXT);
 OP(ori)		W(RS | (uint32_t)op->imm); NEXT;
 OP(xori)	W(RS ^ (uint32_t)op->imm); NEXT;
-OP(lui)		W((uint64_t)(int64_t)op->imm); NEXT;
+OP(lui)		DO_lui(NEXT);
 OP(slt)		W((int64_t)RS < (int64_t)RT); NEXT;
 OP(sltu)	DO_sltu(NEXT);
 OP(slti)	W((int64_t)RS < (int64_t)op->imm); NEXT;
@@ -669,7 +674,7 @@ OP(lhu)		LOAD_(16, W(v), NEXT);
 OP(lw)		DO_lw(NEXT);
 OP(lwu)		NEED64; LOAD_(32, W(v), NEXT);
 OP(ld)		NEED64; LOAD_(64, W(v), NEXT);
-OP(sb)		STORE_AT(8, RT, (void)0, NEXT);
+OP(sb)		DO_sb(NEXT);
 OP(sh)		STORE_AT(16, RT, (void)0, NEXT);
 OP(sw)		DO_sw(NEXT);
 OP(sd)		NEED64; STORE_AT(64, RT, (void)0, NEXT);
