@@ -678,10 +678,13 @@ OP(sb)		DO_sb(NEXT);
 OP(sh)		STORE_AT(16, RT, (void)0, NEXT);
 OP(sw)		DO_sw(NEXT);
 OP(sd)		NEED64; STORE_AT(64, RT, (void)0, NEXT);
-OP(lwc1)	NEEDFPU; LOAD_(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)] = (uint32_t)v, NEXT);
-OP(swc1)	NEEDFPU; STORE_AT(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)], (void)0, NEXT);
+OP(lwc1)	NEEDFPU; LOAD_(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)] = (uint32_t)v,
+		      NEXT);
+OP(swc1)	NEEDFPU; STORE_AT(32, ((uint32_t *)c->fpr)[cpu_fpr_single(c, op->rt)], (void)0,
+			 NEXT);
 OP(ldc1)	NEEDFPU; LOAD_(64, c->fpr[c->status & ST_FR ? op->rt : op->rt & 30] = v, NEXT);
-OP(sdc1)	NEEDFPU; STORE_AT(64, c->fpr[c->status & ST_FR ? op->rt : op->rt & 30], (void)0, NEXT);
+OP(sdc1)	NEEDFPU; STORE_AT(64, c->fpr[c->status & ST_FR ? op->rt : op->rt & 30], (void)0,
+			 NEXT);
 OP(lld)
 	NEED64;
 	goto ll;
