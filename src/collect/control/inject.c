@@ -27,6 +27,7 @@
 #include "base/temp.h"
 #include "collect/control/remote.h"
 #include "collect/control/recorder.h"
+#include "collect/record/nr_i386.h"
 
 extern const uint8_t pm_rt_text[], pm_rt_text_end[], pm_rt_data[], pm_rt_data_end[];
 extern const uint8_t pm_rt32_text[], pm_rt32_text_end[], pm_rt32_data[], pm_rt32_data_end[];
@@ -83,10 +84,6 @@ bool is_i386(pid_t pid)
 }
 
 /* ---- calls of a 32-bit program, one by one: all its registers are arguments ------------------ */
-#define NR32_open 5
-#define NR32_close 6
-#define NR32_mmap2 192
-
 /* By `int $0x80` at @at->rip. The offset of a mapping is the last argument of mmap2(), in pages. */
 static bool remote(pid_t pid, const struct user_regs_struct *at, long *ret, long nr,
 		   uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)

@@ -26,12 +26,12 @@
 #include "collect/control/recorder.h"
 #include "collect/control/remote.h"
 #include "collect/control/stop_work.h"
+#include "collect/record/nr_i386.h"
 #include "isa/x86/decode.h"
 
 #define SYNC_MASK 0x4d8ull		/* SIGILL SIGTRAP SIGBUS SIGFPE SIGSEGV */
 #define TRAP_FLAG 0x100ull
 #define DIRECTION_FLAG 0x400ull
-#define NR32_MPROTECT 125u		/* i386's */
 
 struct standing {
 	struct session *s;
@@ -134,7 +134,7 @@ static bool protect(const struct standing *st, uint64_t lo, uint64_t hi, uint32_
 {
 	long r = -1;
 
-	return remote_call(tid_of(st), st->pass, is_narrow(st) ? NR32_MPROTECT : SYS_mprotect,
+	return remote_call(tid_of(st), st->pass, is_narrow(st) ? NR32_mprotect : SYS_mprotect,
 			   (const uint64_t[6]){ lo, hi - lo, prot }, &r) && !r;
 }
 

@@ -4,16 +4,14 @@
 #include <sys/syscall.h>
 
 #include "collect/query/exec_spots.h"
-
-#define NR32_EXECVE 11			/* i386's */
-#define NR32_EXECVEAT 358
+#include "collect/record/nr_i386.h"
 
 /* A system call; what has been noted of an earlier one of the thread has returned. */
 static void pass_call(struct exec_spots *e, const struct pm_batch *b,
 		      const struct pm_position_thread *t, const struct pm_event *ev)
 {
-	if (ev->value != (e->i386 ? NR32_EXECVE : SYS_execve) &&
-	    ev->value != (e->i386 ? NR32_EXECVEAT : SYS_execveat))
+	if (ev->value != (e->i386 ? NR32_execve : SYS_execve) &&
+	    ev->value != (e->i386 ? NR32_execveat : SYS_execveat))
 		return;
 	pm_grow(e->call, e->ncall, e->cap_call);
 	e->call[e->ncall] = (struct executed){ b->stream->pid, b->stream->index, t->at };

@@ -12,6 +12,7 @@
 
 #include "collect/query/query_work.h"
 #include "collect/query/trace_parts.h"
+#include "collect/record/nr_i386.h"
 #include "collect/record/recording.h"
 #include "elf/find.h"
 #include "trace/chain.h"
@@ -299,8 +300,9 @@ static void system_call(struct spot_finder *f, const struct pm_batch *b,
 
 static bool makes_thread(bool i386, uint64_t call)
 {
-	if (i386)			/* clone, clone3, fork, vfork */
-		return call == 120 || call == SYS_clone3 || call == 2 || call == 190;
+	if (i386)
+		return call == NR32_clone || call == NR32_clone3 || call == NR32_fork ||
+		       call == NR32_vfork;
 	return call == SYS_clone || call == SYS_clone3 || call == SYS_fork || call == SYS_vfork;
 }
 

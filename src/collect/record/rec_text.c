@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <sys/syscall.h>
 
 #include "base/mem.h"
+#include "collect/record/nr_i386.h"
 #include "collect/record/recording.h"
 
 #define CALL(nr, name, ...) [nr] = #name,
@@ -23,7 +25,7 @@ const char *rec_call_name(bool i386, uint64_t nr)
 
 bool rec_maps_files(bool i386, uint64_t nr)
 {
-	return i386 ? nr == 90 || nr == 192 : nr == 9;		/* mmap, mmap2; mmap */
+	return i386 ? nr == NR32_mmap || nr == NR32_mmap2 : nr == SYS_mmap;
 }
 
 static void segment_text(uint32_t more, char *to, size_t n)
