@@ -22,7 +22,7 @@ M32   = $(call say,CC,$@)gcc $(M32FLAGS)
 M32XX = $(call say,CXX,$@)g++ $(M32FLAGS)
 P32 := $(P)/i386
 ifneq ($(wildcard /usr/lib32/libc.a /usr/lib/i386-linux-gnu/libc.a),)
-VICTIMS += $(addprefix $(P32)/,args cuts dispatch dl exits faults finds forks holes jumps medley pending persona seccomp segv self signals smc stops threads timer \
+VICTIMS += $(addprefix $(P32)/,args cuts dispatch dl exits faults finds forks holes jumps medley pending persona seccomp segv self signals smc stops threads timer widths \
 	threads-static signals-static signals-static-pie signals-O0 forks-nopie segv-nopie jumps-stripped \
 	libalpha.so libbeta.so) $(patsubst tests/programs/i386/%,$(P32)/%,$(basename $(wildcard tests/programs/i386/*.[cS])))
 ifneq ($(wildcard $(dir $(shell gcc -print-libgcc-file-name))32/libstdc++.a),)

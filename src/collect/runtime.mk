@@ -4,7 +4,7 @@
 RT_DIR  := src/collect/runtime
 RT_SRCS := $(addprefix $(RT_DIR)/,elements.c from_translated.c resume.c library.c memory_calls.c proc_self.c exec_ranges.c signal.c sigstate.c single_steps.c \
            syscall.c trace_buffer.c)
-RT_LIVE := $(addprefix $(RT_DIR)/,begin.c address_limit.c mailbox.c without_controller.c odd_insns.c to_log.c shared_files.c robust.c from_log.c clock.c token.c stop_here.c replay_start.c)
+RT_LIVE := $(addprefix $(RT_DIR)/,begin.c address_limit.c mailbox.c without_controller.c odd_insns.c to_log.c shared_files.c robust.c from_log.c clock.c token.c stop_here.c replay_start.c replay_filter.c)
 RT_DEPS := $(wildcard $(RT_DIR)/*.h $(RT_DIR)/*/*.h) $(wildcard $(RT_DIR)/*.inc) $(RT_DIR)/rt.ld src/collect/runtime.mk
 RT_B    := $(B)/rt
 RT_WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)

@@ -30,7 +30,7 @@ $ for p in args cuts refs; do "$TESTS/record/stepped" "$PROGRAMS/i386/$p"; done
 > equal, references too
 > equal, references too
 > equal, references too
-# Processes, programs that are executed, and one of another width, where the recording ends.
+# Processes, and programs that are executed.
 $ cat >x.c <<'E'
 + #include <stdio.h>
 + #include <stdlib.h>
@@ -69,7 +69,21 @@ $ pugmark convert -q r.pugrec r.pug && pugmark convert -q -j 2 r.pugrec j.pug &&
 > r.pug: good
 > x86-32
 > 1
-$ pugmark record -q -o w.pugrec -- sh -c "exec ./x again" 2>&1 | sed 's/process [0-9]*/process N/'; pugmark replay -q w.pugrec
-> pugmark: the recording ends here: process N executes a program of 32 bits
-> again 100
-! pugmark: the recording ends here: the program executes a program of 32 bits
+# Programs of both widths execute each other, also from a child and from a second thread: signals, descriptors, children.
+$ cp "$PROGRAMS/widths" w; cp "$PROGRAMS/i386/widths" n; sh both ./w x ./n m; sh both ./n x ./w m; sh both ./w a ./n a ./w a ./n am; sh both ./w so ./n c ./w cb ./n c; sh both ./w f ./n f ./w f ./n am; sh both ./n v ./w v ./n v ./w am; sh both ./w t ./n t ./w t ./n c; sh both ./n t ./n t ./n t ./w c; sh both sh -c './n am; ./w am | cat; ./n x ./w m & wait; exec ./n cc'
+> w 1
+> n 1
+> w 2
+> w 1
+> w 32
+> n 32
+> w 1
+> n 1
+> sh 2
+$ sh both ./w s ./n c ./w c; pugmark query r.pugrec 'calls main' | grep -o ' stack2=\| rsi=' | sort | uniq -c | sed 's/^ *//'
+> w 1
+> 2  rsi=
+> 1  stack2=
+$ pugmark convert -q r.pugrec r.pug && pugmark convert -q -j 2 r.pugrec j.pug && pugmark verify j.pug | tail -n 1 && for f in r j; do pugmark head -n 1000000000 $f.pug 2>/dev/null | wc -l; done | uniq | wc -l
+> j.pug: good
+> 1

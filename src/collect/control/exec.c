@@ -69,9 +69,6 @@ static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 		p->parent = old->parent;
 		p->is_child = old->is_child;
 		p->apart = old->apart;
-		/* a process that is replayed stays of its width */
-		if (old->stream && s->recorder && old->mm->user.space->i386 != p->user.space->i386)
-			record_stop(s, old, RT_END_WIDTH, 0);
 		p->from = old->log.over ? 0 : old->stream;
 		old->execed = true;
 		if (s->tracer)

@@ -238,7 +238,10 @@ bool loader_make_replay(struct session *s, const struct rt_start *start, uint32_
 	*l = (struct loading){ .file = -1, .program = -1, .interpreter = -1 };
 	session_path(s, boot.code_path, s->spaces.code_fd);
 	session_path(s, boot.data_path, s->data_fd);
-	boot.persona = session_persona(s, block);
+	if (start->confined)			/* as it is of the program before */
+		memcpy(boot.kept, s->head->kept, sizeof boot.kept);
+	else
+		boot.persona = session_persona(s, block);
 	l->file = write_loader(&images[sp->i386], &boot, start, sizeof *start, false);
 	if (l->file < 0)
 		snprintf(why, n, "cannot write shared memory: %s", strerror(errno));

@@ -74,9 +74,8 @@ size_t replay_more(struct session *s, struct proc *p, uint64_t *execs);
 /* @child, a copy of @p, is about to be made again: its stream, its number then. */
 void replay_child(struct session *s, const struct proc *p, struct proc *child, uint64_t stream,
 		  uint64_t pid);
-/* @p executes its next program. 0: there is none; the block of its thread, where struct rt_start
- * is: a descriptor and an offset, and (i386) where its region begins in the code file. */
-uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at, uint64_t *base);
+/* @p executes its next program: @m is the answer to RQ_LOG_EXEC. */
+void replay_exec(struct session *s, struct proc *p, struct rt_mail *m);
 /* The program, at @pc, does by system call @call what it has not done when it was recorded. */
 void replay_differs(struct session *s, const struct proc *p, uint32_t block, uint64_t pc,
 		    uint64_t call);

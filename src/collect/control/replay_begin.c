@@ -43,6 +43,15 @@ static uint64_t lowest_of_stack(const struct rec_start *f, size_t i)
 	return free < m->lo ? free : m->lo;
 }
 
+/* Are all programs of the width of the first one? */
+static bool is_of_one_width(const struct rec_reader *r)
+{
+	for (uint32_t i = 1; i < rec_nstream(r); i++)
+		if (rec_start_of(r, i) && rec_is_i386(r, i) != rec_is_i386(r, 0))
+			return false;
+	return true;
+}
+
 static enum pm_status make_start(struct session *s, const struct rec_start *f,
 				 struct rt_start *to, struct pm_err *err)
 {
@@ -54,7 +63,7 @@ static enum pm_status make_start(struct session *s, const struct rec_start *f,
 				 .mask = f->mask, .ignored = f->ignored, .exec_all = f->exec_all,
 				 .several = rec_nstream(y->r) > 1 || s->opts->stops,
 				 .others = rec_nstream(y->r) > 1,
-				 .echo = s->opts->echo,
+				 .echo = s->opts->echo, .widths = !is_of_one_width(y->r),
 				 .controller = (uint32_t)getpid(), .memory = (uint32_t)y->memory,
 				 .nmap = (uint32_t)f->nmap, .npart = (uint32_t)f->npart };
 	for (size_t i = 0; i < f->nmap; i++) {
@@ -107,7 +116,20 @@ enum pm_status replay_launch(struct session *s, struct pm_err *err)
 	return launch_file(s, p, s->opts->argv, err);
 }
 
-uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at, uint64_t *base)
+/* The program has the width of the one before: @start goes where that finds it. */
+static bool put_start(struct replayer *y, const struct rt_start *start, struct rt_mail *m)
+{
+	if (y->start < 0)
+		y->start = memfd_create("pugmark-start", MFD_CLOEXEC);
+	if (pwrite(y->start, start, sizeof *start, (off_t)y->starts) != sizeof *start)
+		return false;
+	m->r[1] = (uint64_t)y->start;
+	m->r[2] = y->starts;		/* others may not have read theirs yet */
+	y->starts += sizeof *start;
+	return true;
+}
+
+void replay_exec(struct session *s, struct proc *p, struct rt_mail *m)
 {
 	struct replayer *y = s->replayer;
 	const uint32_t stream = rec_executed(y->r, p->stream - 1);
@@ -117,25 +139,23 @@ uint32_t replay_exec(struct session *s, struct proc *p, int *fd, uint64_t *at, u
 	char why[256];
 	struct proc *next;
 
-	if (!stream || f->i386 != p->mm->user.space->i386 ||
-	    make_start(s, f, &start, &err) != PM_OK)
-		return 0;
-	if (y->start < 0)
-		y->start = memfd_create("pugmark-start", MFD_CLOEXEC);
-	if (pwrite(y->start, &start, sizeof start, (off_t)y->starts) != sizeof start)
-		return 0;
-	next = load_recorded(s, NULL, f->i386, pm_arena_strdup(&s->spaces.mem, f->program), why,
-			     sizeof why);
+	if (!stream || make_start(s, f, &start, &err) != PM_OK)
+		return;
+	start.confined = f->i386 != p->mm->user.space->i386;
+	if (!start.confined && !put_start(y, &start, m))
+		return;
+	next = load_recorded(s, start.confined ? &start : NULL, f->i386,
+			     pm_arena_strdup(&s->spaces.mem, f->program), why, sizeof why);
 	if (!next)
-		return 0;
+		return;
 	next->stream = stream + 1;
 	next->recorded_pid = p->recorded_pid;
 	next->loads = p->pid;
 	if (p->stream - 1 == y->root)
 		y->root = stream;
-	*fd = y->start;
-	*at = y->starts;		/* others may not have read theirs yet */
-	y->starts += sizeof start;
-	*base = next->user.space->base;
-	return next->thread[0].block;
+	if (start.confined)
+		m->r[1] = (uint64_t)next->loading->file;
+	m->r[3] = next->user.space->base;
+	m->r[4] = start.confined;
+	m->r[0] = next->thread[0].block;
 }

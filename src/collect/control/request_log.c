@@ -66,12 +66,8 @@ void request_log_segment(struct session *s, struct request *q)
 
 void request_log_exec(struct session *s, struct request *q)
 {
-	int fd = -1;
-
-	if (!s->replayer || !q->p->stream)
-		return;
-	q->m.r[0] = replay_exec(s, q->p, &fd, &q->m.r[2], &q->m.r[3]);
-	q->m.r[1] = (uint64_t)fd;
+	if (s->replayer && q->p->stream)
+		replay_exec(s, q->p, &q->m);
 }
 
 void request_check(struct session *s, struct request *q)

@@ -8,10 +8,10 @@
 
 /* A system call; what has been noted of an earlier one of the thread has returned. */
 static void pass_call(struct exec_spots *e, const struct pm_batch *b,
-		      const struct pm_position_thread *t, const struct pm_event *ev)
+		      const struct pm_position_thread *t, bool i386, const struct pm_event *ev)
 {
-	if (ev->value != (e->i386 ? NR32_execve : SYS_execve) &&
-	    ev->value != (e->i386 ? NR32_execveat : SYS_execveat))
+	if (ev->value != (i386 ? NR32_execve : SYS_execve) &&
+	    ev->value != (i386 ? NR32_execveat : SYS_execveat))
 		return;
 	pm_grow(e->call, e->ncall, e->cap_call);
 	e->call[e->ncall] = (struct executed){ b->stream->pid, b->stream->index, t->at };
@@ -35,11 +35,11 @@ static void pass_end(struct exec_spots *e, const struct pm_batch *b,
 }
 
 void exec_spots_pass(struct exec_spots *e, const struct pm_batch *b,
-		     const struct pm_position_thread *t, const struct pm_event *ev)
+		     const struct pm_position_thread *t, bool i386, const struct pm_event *ev)
 {
 	switch (ev->kind) {
 	case PM_EV_SYSCALL:
-		pass_call(e, b, t, ev);
+		pass_call(e, b, t, i386, ev);
 		break;
 	case PM_EV_EXIT:
 		pass_end(e, b, t);

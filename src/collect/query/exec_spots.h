@@ -20,16 +20,16 @@ struct executed {
 };
 
 struct exec_spots {			/* all zero: none */
-	bool i386;			/* of a recording of 32-bit programs */
 	struct executed *call;		/* that has not returned */
 	size_t ncall, cap_call;
 	struct executed *program;	/* in each process in order, its first one included */
 	size_t nprogram, cap_program;
 };
 
-/* Event @ev of @b is about to happen to @t; any that is none of an instruction. */
+/* Event @ev of @b is about to happen to @t, which executes code of 64 bits or @i386's; any that is
+ * none of an instruction. */
 void exec_spots_pass(struct exec_spots *e, const struct pm_batch *b,
-		     const struct pm_position_thread *t, const struct pm_event *ev);
+		     const struct pm_position_thread *t, bool i386, const struct pm_event *ev);
 /* Does program @i come behind another one of its process? */
 bool exec_spots_executed(const struct exec_spots *e, size_t i);
 /* The call that has led to program @i, which another one has executed; NULL: not known. */

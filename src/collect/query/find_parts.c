@@ -327,7 +327,6 @@ enum pm_status spots_find_parts(const char *recording, const struct spots_wanted
 		return PM_ERR;
 	possible = parts_possible(r);
 	every = possible ? parts_length(r, workers) : 0;
-	to->execs.i386 = rec_is_i386(r, 0);
 	rec_close(r);
 	if (!possible)
 		return spots_find(recording, wanted, o, to, err);

@@ -298,6 +298,14 @@ static void system_call(struct spot_finder *f, const struct pm_batch *b,
 	s->call = 1 + (uint32_t)ev->value;
 }
 
+/* Is the last block of @b's stream, @o, 32-bit code? */
+static bool is_i386(const struct pm_batch *b, const struct open_block *o)
+{
+	const struct pm_code *c = b->code;
+
+	return o->block < c->nblock && c->insn[c->block[o->block].insn].isa == PM_ISA_X86_32;
+}
+
 static bool makes_thread(bool i386, uint64_t call)
 {
 	if (i386)
@@ -471,8 +479,8 @@ static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct o
 		call(f, b, &t->at, ev->addr, ev->id);
 	if (ev->kind == PM_EV_SYSCALL)
 		system_call(f, b, t, ev);
-	f->several |= ev->kind == PM_EV_SYSCALL && makes_thread(f->to->execs.i386, ev->value);
-	exec_spots_pass(&f->to->execs, b, t, ev);
+	f->several |= ev->kind == PM_EV_SYSCALL && makes_thread(is_i386(b, o), ev->value);
+	exec_spots_pass(&f->to->execs, b, t, is_i386(b, o), ev);
 	pm_position_pass(f->positions, t, b, ev);
 }
 
@@ -802,7 +810,6 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 	run.kind = calls ? XL_BRANCH : XL_EXEC;
 	if (query_open(recording, &run, err) != PM_OK)
 		return PM_ERR;
-	f->to->execs.i386 = rec_is_i386(run.replay, 0);
 	st = query_consume(&run, calls ? &calls_ops.ops : &accesses_ops.ops, f, err);
 	if (f->parts)
 		end_part(f);

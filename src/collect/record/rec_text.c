@@ -82,9 +82,6 @@ static void stopped_text(bool i386, uint32_t why, uint32_t more, char *to, size_
 	case RT_END_INT80:
 		snprintf(to, n, "makes a 32-bit system call from 64-bit code (int $0x80)");
 		break;
-	case RT_END_WIDTH:
-		snprintf(to, n, "executes a program of %u bits", i386 ? 64 : 32);
-		break;
 	case RT_END_SEGMENT:
 		segment_text(more, to, n);
 		break;

@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			42	/* no suffix: for assembly */
+#define RT_ABI			43	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -227,6 +227,8 @@
 #define RT_LOG_SIZE		0x400000
 #define RT32_LOG		0x70000
 #define RT32_LOG_SIZE		0x80000
+/* Of a thread of a replay that is about to begin, in either width: struct rt_handover. */
+#define RT_HANDOVER		RT32_LOG
 /* Of a recorded thread that does not execute: addresses of the robust locks that it holds, u64. */
 #define RT_LOCKS		0x39400000
 #define RT32_LOCKS		0xf0000
@@ -364,7 +366,8 @@ enum rt_op {
 	RQ_LOG_EXEC,	/* replayed: another program has been executed
 			 * -> r[0] number of its thread block, 0: it has not been recorded;
 			 * r[1] the controller's descriptor of a file with its struct rt_start, at
-			 * r[2] */
+			 * r[2]; r[3] i386: where its region begins in the code file. r[4] 1: it is
+			 * of the other width, and r[1] a file to execute */
 	RQ_LOG_END,	/* a[0] enum rt_log_end, a[1] more about it: from here on nothing is
 			 * recorded; replayed: this is another run than the recorded one */
 	RQ_CHECK,	/* recorded: a[0] 0: in front of a call, 1: behind it; a[2] its number,
@@ -408,8 +411,6 @@ enum rt_log_end {
 	RT_END_GROUP,		/* it shares memory with process a[1], whose recording has ended */
 	RT_END_INT80,		/* 64-bit code makes a 32-bit system call */
 	RT_END_SEGMENT,		/* shared memory; a[1]: enum rt_segment_end */
-	RT_END_WIDTH,		/* a 64-bit program is executed in place of a 32-bit one, or a
-				 * 32-bit one in place of a 64-bit one */
 };
 
 enum rt_shared_end {
@@ -703,6 +704,7 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t group_waiting;
 	uint32_t nholder;		/* threads of these processes that hold robust locks; who
 					 * has the token changes it */
+	uint32_t kept[2];		/* replayed: see struct rt_boot */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------
@@ -773,6 +775,9 @@ struct rt_boot {
 	} range[RT_BOOT_RANGES];
 	char code_path[64], data_path[64];
 	uint32_t passed[4];		/* descriptors + 1 of these paths, to be closed; 0: none */
+	uint32_t kept[2];		/* replayed: descriptors + 1 of the data file and the code
+					 * file, which a process has that may open neither any
+					 * more; 0: none */
 };
 
 _Static_assert(sizeof(struct rt_range) * RT_BOOT_RANGES <= sizeof(struct rt_cmd) * RT_MAX_CMDS,
@@ -808,6 +813,9 @@ struct rt_start {
 	uint32_t others;		/* ... of the recording */
 	uint32_t nmap, npart;
 	uint32_t exec_all;		/* i386: as in struct rt_block */
+	uint32_t widths;		/* 1: there are programs of both widths */
+	uint32_t confined;		/* 1: a program of the other width has executed it: the
+					 * process has its filter */
 	struct rt_start_map {
 		uint64_t lo, hi, off;
 		uint32_t prot;
@@ -818,6 +826,12 @@ struct rt_start {
 	struct rt_start_part {		/* @n bytes at @at come from @off of `memory` */
 		uint64_t at, n, off;
 	} part[4 * RT_START_MAPS];
+};
+/* What a replayed process leaves to the program of the other width that it executes. */
+struct rt_handover {
+	uint8_t output[256];		/* of a descriptor: 1, 2: it is that one's, or a copy */
+	struct { uint32_t then, now; } child[256];	/* numbers of processes */
+	uint32_t next_child;
 };
 #define RT_STACK_MOST (64ull << 30)	/* of a stack without limit is mapped when replaying */
 enum rt_start_flag { RT_START_STACK = 1, RT_START_SHARED = 2 };
@@ -851,10 +865,10 @@ _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset")
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 &&
-	       sizeof(struct rt_mail) == 0x978 && sizeof(struct rt_boot) == 0x9c0 &&
+	       sizeof(struct rt_mail) == 0x978 && sizeof(struct rt_boot) == 0x9c8 &&
 	       __builtin_offsetof(struct rt_block, not_copied) == 0x16c8 &&
-	       sizeof(struct rt_start) == 0x11058 &&
-	       sizeof(struct rt_event) == 56 && sizeof(struct rt_session) == 0x50 &&
+	       sizeof(struct rt_start) == 0x11060 &&
+	       sizeof(struct rt_event) == 56 && sizeof(struct rt_session) == 0x58 &&
 	       __builtin_offsetof(struct rt_session, checks) == 0x38,
 	       "laid out alike for both widths");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");

@@ -29,6 +29,8 @@ struct rt_block *rt_boot(void)
 		rt_sys(NR_personality, now & ~(word)boot->persona);
 	}
 	b = rt_map_all(boot);
+	if (boot->load == 2)
+		rt_replay_begun(b);
 	rt_apart = b->apart;
 	b->log_brk = brk;
 	b->exec_all = boot->exec_all;
@@ -50,7 +52,7 @@ struct rt_block *rt_boot(void)
 		rt_resume(b);
 		rt_clock_await(b);
 		if (boot->load == 2)
-			rt_replay_confine(b->pid);
+			rt_replay_confine(b);
 		rt_stop_perhaps(b);
 		return b;
 	}

@@ -241,7 +241,18 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 }
 
 /* ---- what the program wrote to its standard output and error --------------------------------- */
-static u8 output[256];			/* of a descriptor: 1, 2: it is that one's, or a copy */
+static struct rt_handover has;		/* of this process */
+#define output has.output
+
+void rt_replay_hand_over(struct rt_handover *to)
+{
+	*to = has;
+}
+
+void rt_replay_take_over(const struct rt_handover *from)
+{
+	has = *from;
+}
 
 static void close_range_of(u64 from, u64 to)
 {
@@ -322,15 +333,14 @@ void rt_replay_echo(void)
 }
 
 /* ---- children -------------------------------------------------------------------------------- */
-static struct { u32 then, now; } child[256];	/* numbers of those that have been made again */
+#define child has.child			/* those that have been made again */
 
 static void remember_child(u32 then, u64 now)
 {
-	static u32 next;
+	const u32 i = has.next_child++ % NR_OF(child);
 
-	child[next].then = then;
-	child[next].now = (u32)now;
-	next = (next + 1) % NR_OF(child);
+	child[i].then = then;
+	child[i].now = (u32)now;
 }
 
 /* The program has waited for @then: so has the replay, and what they print comes in order. */
@@ -339,7 +349,9 @@ static void wait_for_child(struct rt_block *b, u32 then)
 	for (u32 i = 0; i < NR_OF(child); i++)
 		if (then && child[i].then == then) {
 			rt_log_of(b)->awaits_child = 1;
-			rt_sys(NR_wait4, child[i].now, 0, 0, 0);
+			/* another child's SIGCHLD, which has a handler, interrupts it */
+			while (rt_sys(NR_wait4, child[i].now, 0, 0, 0) == -EINTR)
+				;
 			rt_log_of(b)->awaits_child = 0;
 			child[i].then = 0;
 		}

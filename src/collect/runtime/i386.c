@@ -22,14 +22,16 @@ static void map_at(word at, word size, int prot, int flags, long fd, word page)
 #ifndef RT_IDT
 /* The kernel calls a mapping shared, as remap_file_pages() wants it, if its descriptor can write.
  * What is sealed cannot become writable for all that: (1). */
-static void map_file(const char *path, word at, word size, int prot, u64 off)
+static void map_file(const char *path, u32 kept, word at, word size, int prot, u64 off)
 {
-	long fd = rt_sys(NR_open, path, 02100002 /* O_RDWR | O_CLOEXEC | O_LARGEFILE */, 0);
+	const long fd = kept ? (long)kept - 1 :
+			rt_sys(NR_open, path, 02100002 /* O_RDWR | O_CLOEXEC | O_LARGEFILE */, 0);
 
 	if (fd < 0)
 		rt_fail("pugmark: cannot map shared memory in the traced process\n");
 	map_at(at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, (word)(off >> 12));
-	rt_sys(NR_close, fd);
+	if (!kept)
+		rt_sys(NR_close, fd);
 }
 #endif
 
@@ -53,9 +55,9 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	reserve(RT32_DATA_VAULT, RT32_CODE_VAULT + RT32_CODE_SIZE - RT32_DATA_VAULT, 0x100000);
 	map_at(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 	       0);
-	map_file(boot->data_path, RT32_DATA_VAULT, 4096, PROT_READ | PROT_WRITE, 0);
-	map_file(boot->code_path, RT32_CODE_VAULT, RT32_CODE_SIZE, PROT_READ | PROT_EXEC,
-		 boot->code);
+	map_file(boot->data_path, boot->kept[0], RT32_DATA_VAULT, 4096, PROT_READ | PROT_WRITE, 0);
+	map_file(boot->code_path, boot->kept[1], RT32_CODE_VAULT, RT32_CODE_SIZE,
+		 PROT_READ | PROT_EXEC, boot->code);
 	b = rt_block_map((u32)boot->block);
 	if (!b)
 		rt_fail("pugmark: cannot map shared memory in the traced process\n");

@@ -21,7 +21,7 @@
 #endif
 
 extern word rt_boot_rsp, rt_boot_regs[2];
-static u32 several, others, echo;		/* of the first program's struct rt_start */
+static u32 several, others, echo, widths, confined;	/* of struct rt_start */
 static u64 stack_lo, stack_hi;
 
 __attribute__((noreturn)) static void fail(void)
@@ -105,8 +105,35 @@ static u64 load(u64 *brk, u64 from, u64 to)
 	echo = START->echo;
 	several = START->several;
 	others = START->others;
+	widths = START->widths;
+	confined = START->confined;
 	rt_sys(NR_munmap, LOAD_AT, behind - LOAD_AT);
 	return pc;
+}
+
+void rt_replay_begun(const struct rt_block *b)
+{
+	if (confined)
+		rt_replay_take_over(PTR((word)b + RT_HANDOVER));
+}
+
+/* The files that another program will have to map: none can be opened to write from here on. */
+static void keep_files(void)
+{
+	const char *const path[2] = { rt_boot_info.data_path, rt_boot_info.code_path };
+
+	for (u32 i = 0; i < NR_OF(path); i++)
+		RT_SESSION->kept[i] = 1 + (u32)rt_sys(NR_open, path[i], 2 | O_LARGEFILE, 0);
+}
+
+void rt_replay_confine(const struct rt_block *b)
+{
+	if (confined)
+		return;
+	if (widths)
+		keep_files();
+	/* signals to itself; where there are children nobody knows their numbers yet */
+	rt_replay_filter(several ? 0 : b->pid, widths);
 }
 
 int rt_replay_has_others(void)
@@ -118,7 +145,7 @@ u64 rt_replay_load(u64 *brk)
 {
 	const u64 pc = load(brk, RT_IMAGE_AT, LOAD_AT + page_up(sizeof *START));
 
-	if (echo)
+	if (echo && !confined)
 		rt_replay_echo();
 	return pc;
 }
@@ -185,7 +212,23 @@ static void clear_state(void)
 #endif
 }
 
-/* In the process as it is, which keeps the runtime and the vaults: it may not execute anything. */
+/* One of the other width needs a process of its width: the kernel executes that one's runtime. The
+ * filter stays. */
+__attribute__((noreturn)) static void execute(u32 number, u32 file)
+{
+	const word argv[2] = { (word)"pugmark" };
+	struct rt_block *next = rt_block_map(number);
+	char path[48];
+
+	if (next)
+		rt_replay_hand_over(PTR((word)next + RT_HANDOVER));
+	rt_controllers_file(path, file);
+	rt_sys(NR_execve, path, argv, argv + 1);
+	rt_fail("pugmark: cannot execute a program of the other width\n");
+}
+
+/* In the process as it is, which keeps the runtime and the vaults, if it is of the program's
+ * width. */
 void rt_replay_exec(struct rt_block *b)
 {
 	struct rt_boot *boot = &rt_boot_info;
@@ -197,6 +240,8 @@ void rt_replay_exec(struct rt_block *b)
 	rt_group_leave(b);
 	if (!rt_ask(b, RQ_LOG_EXEC, 0, 0, 0, 0) || !b->mail.r[0])
 		return;
+	if (b->mail.r[4])
+		execute((u32)b->mail.r[0], (u32)b->mail.r[1]);
 	next = rt_block_map((u32)b->mail.r[0]);
 	base = b->mail.r[3];
 	rt_sys(NR_mmap, LOAD_AT, page_up(sizeof *START), PROT_READ | PROT_WRITE,
@@ -240,65 +285,4 @@ void rt_begun(struct rt_block *next)
 	rt_resume(next);
 	clear_state();
 	rt_stop_perhaps(next);
-}
-
-/* ---- what the process may ask of the kernel from here on ------------------------------------- */
-enum { LD = 0x20, JEQ = 0x15, RET_ = 0x06, ALLOW = 0x7fff0000, KILL = 0x80000000 };
-#define ABOVE 6				/* the upper half of the first */
-#define ARGUMENT(i) (16 + 8 * (i))	/* of struct seccomp_data: its lower half */
-
-/* What maps memory, waits for the controller, handles the process's own signals, ends it; and
- * files, to read. Words to standard output and standard error are the program's, if wanted. */
-void rt_replay_confine(u32 pid)
-{
-	static const uint16_t free_calls[] = {
-		NR_read, NR_close, NR_fstat, NR_mmap, NR_mprotect, NR_munmap, NR_rt_sigaction,
-		NR_rt_sigprocmask, NR_rt_sigreturn, NR_mremap, NR_madvise, NR_getpid, NR_exit,
-		NR_sigaltstack, NR_gettid, NR_futex, NR_exit_group, NR_pread, NR_wait4,
-		NR_sched_yield, NR_restart_syscall, NR_clock_gettime, NR_arch_prctl,
-#ifdef __i386__
-		NR_set_thread_area, NR_get_thread_area, NR_modify_ldt, NR_sigreturn,
-		NR_remap_file_pages,
-#endif
-	};
-	/* signals to itself; where there are children, whose numbers nobody knows yet, the upper
-	 * half of a number that has none */
-	const u32 whose = several ? ABOVE : 0, which = several ? 0 : pid;
-	/* call, which argument, values that it may have */
-	const struct { u32 nr, arg, value[5]; } some[] = {
-		{ NR_open, 1, { 02000000, FILE_FLAGS, 02000000, FILE_FLAGS, FILE_FLAGS } },
-		{ NR_write, 0, { 1, 2, 1, 2, 1 } },
-		{ NR_kill, 1, { 0, 0, 0, 0, 0 } },
-		{ NR_clone, 0, { 17 /* SIGCHLD */, 17 | CLONE_SETTLS, CLONE_AGAIN,
-				 CLONE_AGAIN | CLONE_SETTLS, 17 | CLONE_PARENT } },
-		{ NR_tgkill, whose, { which, which, which, which, which } },
-		{ NR_rt_tgsigqueueinfo, whose, { which, which, which, which, which } },
-		{ NR_rt_sigqueueinfo, whose, { which, which, which, which, which } },
-	};
-	struct bpf code[4 + 2 * NR_OF(free_calls) + 9 * NR_OF(some) + 1];
-	struct { word n; const struct bpf *code; } out = { 0, code };
-	u32 n = 0;
-
-	code[n++] = (struct bpf){ LD, 0, 0, 4 };
-	code[n++] = (struct bpf){ JEQ, 1, 0, RT_AUDIT_ARCH };
-	code[n++] = (struct bpf){ RET_, 0, 0, KILL };
-	code[n++] = (struct bpf){ LD, 0, 0, 0 };
-	for (u32 i = 0; i < NR_OF(free_calls); i++) {
-		code[n++] = (struct bpf){ JEQ, 0, 1, free_calls[i] };
-		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
-	}
-	for (u32 i = 0; i < NR_OF(some); i++) {
-		code[n++] = (struct bpf){ JEQ, 0, 8, some[i].nr };
-		code[n++] = (struct bpf){ LD, 0, 0, some[i].arg == ABOVE ? ARGUMENT(0) + 4 :
-			ARGUMENT(some[i].arg) };
-		for (u32 k = 0; k < NR_OF(some[i].value); k++)
-			code[n++] = (struct bpf){ JEQ, (u8)(5 - k), 0, some[i].value[k] };
-		code[n++] = (struct bpf){ RET_, 0, 0, KILL };
-		code[n++] = (struct bpf){ RET_, 0, 0, ALLOW };
-	}
-	code[n++] = (struct bpf){ RET_, 0, 0, KILL };
-	out.n = n;
-	rt_sys(NR_prctl, 38 /* PR_SET_NO_NEW_PRIVS */, 1, 0, 0, 0);
-	if (rt_sys(NR_prctl, 22 /* PR_SET_SECCOMP */, 2, &out, 0, 0))
-		rt_fail("pugmark: a recording cannot be replayed here: seccomp(2) is refused\n");
 }

@@ -414,8 +414,15 @@ static inline void rt_forget_all(void)
 }
 /* rt_begun(), on the stack of that thread block, which is gs's; then out into the program. */
 __attribute__((noreturn)) void rt_begin_as(struct rt_block *b);
+/* The process, which has mapped everything, takes over what another program has left to it. */
+void rt_replay_begun(const struct rt_block *b);
+void rt_replay_hand_over(struct rt_handover *to);
+void rt_replay_take_over(const struct rt_handover *from);
 /* From here on the kernel kills the process if it asks for anything but what replaying needs. */
-void rt_replay_confine(u32 pid);
+void rt_replay_confine(const struct rt_block *b);
+/* ... signals only to process @pid, 0: to any that is there; @widths: it may execute a file, and be
+ * of the other width then. */
+void rt_replay_filter(u32 pid, int widths);
 #else
 static inline int rt_records(const struct rt_block *b) { return 0; }
 static inline int rt_replays(const struct rt_block *b) { return 0; }

@@ -6,26 +6,30 @@
 
 /* ---- address space --------------------------------------------------------------------------- */
 #ifndef RT_IDT
-static void map_file(const char *path, u64 at, u64 size, int prot)
+static void map_file(const char *path, u32 kept, u64 at, u64 size, int prot)
 {
-	long fd = rt_sys(NR_open, path, prot & PROT_WRITE ? 02000002 : 02000000 /* O_CLOEXEC */, 0);
+	const word flags = prot & PROT_WRITE ? 02000002 : 02000000;	/* O_CLOEXEC */
+	const long fd = kept ? (long)kept - 1 : rt_sys(NR_open, path, flags, 0);
 
 	if (fd < 0 || rt_sys(NR_mmap, at, size, prot, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd,
 			     0) !=
 		      (long)at)
 		rt_fail("pugmark: cannot map shared memory in the traced process\n");
-	rt_sys(NR_close, fd);
+	if (!kept)
+		rt_sys(NR_close, fd);
 }
 
 struct rt_block *rt_map_all(const struct rt_boot *boot)
 {
 	struct rt_block *b;
 
-	map_file(boot->data_path, RT_DATA_VAULT, RT_DATA_SIZE, PROT_READ | PROT_WRITE);
+	map_file(boot->data_path, boot->kept[0], RT_DATA_VAULT, RT_DATA_SIZE,
+		 PROT_READ | PROT_WRITE);
 	b = rt_block_map((u32)boot->block);
 	rt_sys(NR_madvise, b, 4096, MADV_POPULATE_WRITE);
 	rt_sys(NR_madvise, (word)b + RT_STACK_TOP - 4096, 4096, MADV_POPULATE_WRITE);
-	map_file(boot->code_path, RT_CODE_VAULT, RT_CODE_SIZE, PROT_READ | PROT_EXEC);
+	map_file(boot->code_path, boot->kept[1], RT_CODE_VAULT, RT_CODE_SIZE,
+		 PROT_READ | PROT_EXEC);
 	/* MAP_FIXED_NOREPLACE: whoever lives there already (AddressSanitizer) is
 	 * not to be replaced */
 	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,
