@@ -84,6 +84,77 @@ $ sh both ./w s ./n c ./w c; pugmark query r.pugrec 'calls main' | grep -o ' sta
 > w 1
 > 2  rsi=
 > 1  stack2=
-$ pugmark convert -q r.pugrec r.pug && pugmark convert -q -j 2 r.pugrec j.pug && pugmark verify j.pug | tail -n 1 && for f in r j; do pugmark head -n 1000000000 $f.pug 2>/dev/null | wc -l; done | uniq | wc -l
+$ pugmark convert -q r.pugrec r.pug && pugmark convert -q -j 2 r.pugrec j.pug && pugmark verify j.pug | tail -n 1 && for f in r j; do pugmark head -n 1000000000 $f.pug 2>/dev/null | grep -vc ' time='; done | uniq | wc -l
 > j.pug: good
 > 1
+# Processes that share memory, with programs of tests for 64-bit ones.
+$ cat >narrow <<'E'
++ # narrow TEST NAME: the program NAME.c that the test writes, for 32 bits
++ sed -n "/^\$ cat > $2\.c/,/^+ end/s/^+ //p" "$TESTS/record/$1.t" | sed '$d' >$2.c
++ gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -O1 -pthread -o $2 $2.c
++ E
+$ for x in 'shared-memory shared' 'shared-memory threads' 'system-v seg' 'posix-shared shm' 'posix-shared twice' 'shared-files s' 'robust robust' 'group-killed workers'; do sh narrow $x; sh both ./${x#* }; done; sh both ./shared file
+> shared 0
+> threads 0
+> seg 3
+> shm 3
+> twice 0
+> s 0
+> robust 0
+> workers 0
+> shared 0
+$ for seed in 1 2; do for p in shared seg robust; do pugmark record -q --chaos $seed -o c.pugrec -- ./$p >rec; pugmark replay -q c.pugrec >rep; cmp rec rep; done; done
+$ pugmark record --check -o r.pugrec -- ./seg 2>&1 | tail -n 1 | sed 's/.*; //'
+> 0 holes in the table
+# Two programs, of one width or of both, share a file of /dev/shm.
+$ cat >mixed.c <<'E'
++ #include <fcntl.h>
++ #include <stdio.h>
++ #include <sys/mman.h>
++ #include <sys/stat.h>
++ #include <sys/wait.h>
++ #include <unistd.h>
++ static struct { int turn; volatile unsigned lost; int order[64]; } *s;
++ static void map(const char *name)
++ {
++ 	int fd = open(name, O_RDWR | O_CREAT, 0600);
++ 	ftruncate(fd, 4096);
++ 	s = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
++ 	close(fd);
++ }
++ static void work(int me)
++ {
++ 	for (int i = 0; i < 20; i++) {
++ 		while (__atomic_load_n(&s->turn, __ATOMIC_ACQUIRE) % 2 != me)
++ 			usleep(100);
++ 		s->order[s->turn] = me * 100 + sizeof(long);
++ 		__atomic_add_fetch(&s->turn, 1, __ATOMIC_RELEASE);
++ 		for (int k = 0; k < 30000; k++)
++ 			s->lost++;
++ 	}
++ }
++ int main(int argc, char **argv)
++ {
++ 	char name[64];
++ 	int st, sum = 0;
++ 	if (argc > 2) { map(argv[2]); work(1); return 3; }
++ 	snprintf(name, sizeof name, "/dev/shm/mixed-%d", (int)getpid());
++ 	map(name);
++ 	if (!fork()) { execl(argv[1], argv[1], name, name, NULL); _exit(9); }
++ 	work(0);
++ 	wait(&st);
++ 	for (int i = 0; i < 40; i++) sum = (sum * 31 + s->order[i]) % 1000003;
++ 	printf("%d turns, child %d, order %d, count %u\n", s->turn, WEXITSTATUS(st), sum, s->lost);
++ 	unlink(name);
++ 	return 0;
++ }
++ E
+$ gcc -w -O1 -o mixed64 mixed.c; gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -O1 -o mixed32 mixed.c; for a in 32 64; do for b in 32 64; do sh both ./mixed$a ./mixed$b; sed 's/, order.*//' rec; done; done
+> mixed32 0
+> 40 turns, child 3
+> mixed32 0
+> 40 turns, child 3
+> mixed64 0
+> 40 turns, child 3
+> mixed64 0
+> 40 turns, child 3

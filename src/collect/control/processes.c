@@ -35,6 +35,7 @@ uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 			__atomic_store_n(&s->block_high, i + 1, __ATOMIC_RELEASE);
 		b->state = BLK_READY;
 		b->spin = s->spin;
+		b->number = i;
 		if (s->tracer)
 			trace_thread(s->tracer, i, i386);
 		return i;

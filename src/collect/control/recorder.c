@@ -14,6 +14,7 @@
 
 #include "collect/control/check_calls.h"
 #include "collect/control/recorder.h"
+#include "collect/record/nr_i386.h"
 #include "collect/record/recording.h"
 
 #define PAGE 4096u
@@ -345,6 +346,12 @@ static void hurry(struct session *s, struct proc *p)
 	}
 }
 
+static bool is_futex(const struct proc *p, uint32_t nr)
+{
+	return p->mm->user.space->i386 ? nr == NR32_futex || nr == NR32_futex_time64 :
+					 nr == SYS_futex;
+}
+
 /* Robust locks have lost their owner, and who waits for them may be all that is left: one that
  * sleeps in futex() takes its turn. */
 static void pass_turn(struct session *s)
@@ -368,7 +375,7 @@ static void pass_turn(struct session *s)
 			const struct thread *t = &p->thread[k];
 			const struct rt_block *b = session_block(s, t->block);
 
-			if (t->live && t->tid && b->token_free && b->syscall == SYS_futex &&
+			if (t->live && t->tid && b->token_free && is_futex(p, b->syscall) &&
 			    session_block(s, p->log.block)->group_member)
 				syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);
 		}
@@ -433,10 +440,11 @@ static void note_logged(struct session *s, struct proc *p)
 static bool may_have_executed(const struct proc *p)
 {
 	const struct rt_event *e = &p->log.last;
+	const unsigned exits = p->mm->user.space->i386 ? NR32_exit_group : SYS_exit_group;
 
 	if (e->type == RT_E_GROUP)
 		return e->a[2] && e->nr != RT_PLACE_CALL;
-	return e->type != RT_E_DATA && !(e->type == RT_E_CALL && e->nr == SYS_exit_group);
+	return e->type != RT_E_DATA && !(e->type == RT_E_CALL && e->nr == exits);
 }
 
 /* @p, which has ended, may have had the group's token. If it took that and has not logged it, then

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <zstd.h>
 
 #include "base/cur.h"
 #include "collect/record/chunk.h"
+#include "collect/record/nr_i386.h"
 
 #define MAX_STREAMS	0x10000u
 #define MAX_FILES	0x10000u
@@ -582,12 +584,14 @@ static bool name_is_sound(const struct rec_reader *r, uint32_t stream, const str
 
 	if (rec_maps_files(i386, e->nr)) {
 		if (RT_IS_SEGMENT(e->a[4]))	/* how much of it is mapped, the program says */
-			return !i386 && RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES;
+			return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES;
 		return e->a[4] <= r->nfile && r->file[e->a[4] - 1].there;
 	}
-	if (!i386 && e->nr == REC_SHMAT)
+	if (i386 && e->nr == NR32_ipc)		/* where, the runtime checks */
+		return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES && n;
+	if (e->nr == (i386 ? NR32_shmat : SYS_shmat))
 		return RT_SEGMENT_NUMBER(e->a[4]) < MAX_FILES && n && !(e->a[0] & 4095) &&
-		       is_programs(false, e->a[0], n);
+		       is_programs(i386, e->a[0], n);
 	return rec_is_fork(r, stream, e->a[4]);
 }
 

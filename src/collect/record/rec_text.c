@@ -40,10 +40,6 @@ static void segment_text(uint32_t more, char *to, size_t n)
 	case RT_SEGMENT_LARGE_FILE:
 		snprintf(to, n, "maps POSIX shared memory of more than 1 GiB");
 		break;
-	case RT_SEGMENT_NARROW:
-		snprintf(to, n, "shares memory with other processes, which is recorded only of "
-			 "64-bit programs");
-		break;
 	default:
 		snprintf(to, n, "maps POSIX shared memory that has grown since it was mapped "
 			 "first");

@@ -147,9 +147,9 @@ bool rec_check_file(int fd, uint64_t size, uint64_t *check);
 
 /* ---- rec_text.c ------------------------------------------------------------------------------ */
 const char *rec_call_name(bool i386, uint64_t nr);	/* of a system call */
-/* Do calls @nr name files or segments in the log? Those of fork() name streams, */
+/* Do calls @nr name files or segments in the log? Those of fork() name streams, of shmat()
+ * segments. */
 bool rec_maps_files(bool i386, uint64_t nr);
-#define REC_SHMAT 30u			/* ... these segments, in 64-bit programs */
 /* What the process does where its recording ends: "executes another program". */
 void rec_end_text(const struct rec_ended *e, char *to, size_t n);
 

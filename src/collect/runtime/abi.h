@@ -26,7 +26,7 @@
  *   RT32_BLOCKS    256 MiB  thread blocks: the first RT32_BLOCK_SIZE of each. More than
  *                           RT32_NBLOCKS at a time are mapped elsewhere.
  *   RT32_IMAGE              the runtime, as above
- *   RT32_DATA_VAULT         the first page of the data file: session header
+ *   RT32_DATA_VAULT         the first pages of the data file: session header
  *   RT32_ZERO      256 KiB  the shadow's table for addresses without translations
  *   RT32_CODE_VAULT         the process's code space, a region of the code file (r-x): first the
  *                           shadow's directory, then links, then code caches and tables of the
@@ -229,11 +229,12 @@
 #define RT32_LOG_SIZE		0x80000
 /* Of a thread of a replay that is about to begin, in either width: struct rt_handover. */
 #define RT_HANDOVER		RT32_LOG
-/* Of a recorded thread that does not execute: addresses of the robust locks that it holds, u64. */
-#define RT_LOCKS		0x39400000
-#define RT32_LOCKS		0xf0000
+/* Of a recorded thread that does not execute, in either width: addresses of the robust locks that
+ * it holds, u64. */
+#define RT_LOCKS		0xf0000
 #define RT_LOCKS_MOST		2049	/* a list has at most 2048, as in Linux, and one more */
 #define RT_HOLDERS		0x1000	/* in block 0: the numbers of blocks of such threads, u32 */
+#define RT_HEADER_SIZE		(RT_HOLDERS + 4 * RT_BLOCKS)
 
 #ifndef __ASSEMBLER__
 
@@ -504,7 +505,8 @@ struct rt_block {			/* at gs:0 */
 	uint32_t tree_pending, tree_event;
 	struct rt_ctx ctx;
 	uint32_t seen_pid, seen_tid;	/* the controller's numbers for them */
-	uint32_t apart, pad3;		/* apart 1: ours may be another PID namespace's */
+	uint32_t apart;			/* 1: ours may be another PID namespace's */
+	uint32_t number;		/* the controller's, of this block */
 	uint32_t fix_mask;
 	uint32_t origin;		/* enum rt_origin */
 	uint64_t real_mask;
@@ -572,7 +574,8 @@ struct rt_block {			/* at gs:0 */
 	uint64_t priority;		/* of threads that take turns at random */
 	uint64_t robust, clear_tid;	/* recorded: what the kernel would see to as it ends */
 	/* ... and what it has in place of `robust`: a list with one lock, which it marks as
-	 * abandoned when the thread ends, however it does (runtime/robust.c). */
+	 * abandoned when the thread ends, however it does (runtime/robust.c). A 32-bit thread's
+	 * list head is three words from `next` on. */
 	struct rt_alive {
 		uint64_t next, offset, pending;
 		uint64_t node;
@@ -613,7 +616,6 @@ enum rt_segment_end {
 	RT_SEGMENT_LARGE,	/* ... it is larger than RT_BLOCK_SIZE */
 	RT_SEGMENT_LARGE_FILE,	/* of POSIX: likewise */
 	RT_SEGMENT_GROWN,	/* ... somebody has mapped it when it was much smaller */
-	RT_SEGMENT_NARROW,	/* a 32-bit program shares memory with other processes */
 };
 /* ---- what is logged of a process that is recorded -----------------------------------------------
  * What the kernel has written to the program's memory (RT_E_DATA) comes before the call that has

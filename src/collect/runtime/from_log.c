@@ -198,13 +198,14 @@ static void replay_partly(struct rt_block *b, u64 r)
 static void replay_memory(struct rt_block *b, const struct rt_event *e)
 {
 	const u64 r = e->a[0];
+	word a[6];
 
 	if (rt_failed((long)r)) {
 		replay_partly(b, r);
 		RET = r;
 		return;
 	}
-	switch (b->syscall) {
+	switch (rt_inner_call(b, a)) {
 	case NR_mmap:
 #ifdef NR_old_mmap
 	case NR_old_mmap:
@@ -231,12 +232,10 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 	case NR_mprotect:
 		rt_do_mprotect(b);
 		break;
-#ifdef __x86_64__
 	case NR_shmat:
 	case NR_shmdt:
 		rt_replay_segment(b, r, e->a[4]);
 		break;
-#endif
 	}
 }
 
@@ -529,13 +528,14 @@ static void make_child(struct rt_block *b, u64 r, u64 stream)
 		remember_child((u32)r, RET);
 }
 
-static void make(struct rt_block *b, const struct rt_call *c, const struct rt_event *e)
+static void make(struct rt_block *b, const struct rt_event *e)
 {
 	const u64 r = e->a[0];
+	word a[6];
 	u64 at;
 	int real = 0;
 
-	switch (c->how) {
+	switch (rt_call_of(rt_inner_call(b, a))->how) {
 	case HOW_REAL:
 		replay_memory(b, e);
 		break;
@@ -596,7 +596,7 @@ void rt_replay_call(struct rt_block *b)
 		go_on(b);
 		rt_clock_await(b);
 	}
-	make(b, c, &call);
+	make(b, &call);
 	rt_trace_sysret(b);
 	e = go_on(b);
 	if (is_signal_at(e, b->ctx.pc))

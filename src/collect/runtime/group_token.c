@@ -23,15 +23,24 @@
 
 #define POLL 1000000ull			/* ns: how often who waits looks for a call that waits */
 
+/* What it was. By cmpxchg8b in 32-bit code, which has no plain load of 8 bytes. */
+static u64 change_from(u64 from, u64 to)
+{
+	return __sync_val_compare_and_swap(&RT_SESSION->group, from, to);
+}
+
 static u64 read_state(void)
 {
+#ifdef __i386__
+	return change_from(0, 0);
+#else
 	return __atomic_load_n(&RT_SESSION->group, __ATOMIC_ACQUIRE);
+#endif
 }
 
 static int change(u64 from, u32 number, u32 low)
 {
-	return __atomic_compare_exchange_n(&RT_SESSION->group, &from, (u64)number << 32 | low, 0,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return change_from(from, (u64)number << 32 | low) == from;
 }
 
 static u32 wake_all(void)
@@ -51,11 +60,6 @@ static void wait_while(u32 low, u64 ns)
 	__atomic_fetch_sub(&RT_SESSION->group_waiting, 1, __ATOMIC_SEQ_CST);
 }
 
-static u32 own(const struct rt_block *l)
-{
-	return (u32)(((word)l - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
-}
-
 /* ---- recorded -------------------------------------------------------------------------------- */
 int rt_group_member(const struct rt_block *b)
 {
@@ -70,13 +74,13 @@ static int try_to_take(struct rt_block *l)
 	const u32 low = (u32)state, number = (u32)(state >> 32);
 	const int was_last = number && number == l->group_number;
 
-	if ((low & ~RT_GROUP_FREE) == own(l) && was_last)
-		return low == own(l) || change(state, number, own(l)) ? 0 : -1;
+	if ((low & ~RT_GROUP_FREE) == l->number && was_last)
+		return low == l->number || change(state, number, l->number) ? 0 : -1;
 	if (low && !(low & RT_GROUP_FREE))
 		return -1;
 	if (!low && was_last)
-		return change(state, number, own(l)) ? 0 : -1;
-	if (!change(state, number + 1, own(l)))
+		return change(state, number, l->number) ? 0 : -1;
+	if (!change(state, number + 1, l->number))
 		return -1;
 	l->group_number = number + 1;
 	return 1;
@@ -105,7 +109,7 @@ u32 rt_group_give(const struct rt_block *b)
 
 	do {
 		state = read_state();
-		if (((u32)state & ~RT_GROUP_FREE) != own(l) || state >> 32 != l->group_number)
+		if (((u32)state & ~RT_GROUP_FREE) != l->number || state >> 32 != l->group_number)
 			return 0;
 	} while (!change(state, l->group_number, 0));
 	return wake_all();
@@ -115,7 +119,7 @@ void rt_group_perhaps(const struct rt_block *b)
 {
 	const struct rt_block *l = rt_log_of(b);
 
-	change((u64)l->group_number << 32 | own(l), l->group_number, own(l) | RT_GROUP_FREE);
+	change((u64)l->group_number << 32 | l->number, l->group_number, l->number | RT_GROUP_FREE);
 }
 
 int rt_group_wanted(void)
@@ -139,7 +143,7 @@ static void end_turn(const struct rt_block *l)
 {
 	if (!l->group_member || read_state() != l->group_number)
 		return;
-	__atomic_store_n(&RT_SESSION->group, l->group_number + 1, __ATOMIC_SEQ_CST);
+	change_from(l->group_number, l->group_number + 1);
 	wake_all();
 }
 

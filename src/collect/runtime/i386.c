@@ -55,7 +55,8 @@ struct rt_block *rt_map_all(const struct rt_boot *boot)
 	reserve(RT32_DATA_VAULT, RT32_CODE_VAULT + RT32_CODE_SIZE - RT32_DATA_VAULT, 0x100000);
 	map_at(RT32_ZERO, RT32_TABLE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
 	       0);
-	map_file(boot->data_path, boot->kept[0], RT32_DATA_VAULT, 4096, PROT_READ | PROT_WRITE, 0);
+	map_file(boot->data_path, boot->kept[0], RT32_DATA_VAULT, RT_HEADER_SIZE,
+		 PROT_READ | PROT_WRITE, 0);
 	map_file(boot->code_path, boot->kept[1], RT32_CODE_VAULT, RT32_CODE_SIZE,
 		 PROT_READ | PROT_EXEC, boot->code);
 	b = rt_block_map((u32)boot->block);
@@ -142,11 +143,17 @@ void rt_unplace(u64 lo, u64 hi)
 }
 
 #ifndef RT_IDT
+long rt_map_data(u64 at, u64 n, u64 off)
+{
+	const long r = rt_sys(NR_mremap, RT32_DATA_VAULT, 0, n, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+
+	return rt_failed(r) || !remap((word)at, (word)n, off) ? r : -ENOMEM;
+}
+
 /* Block @number of the data file comes to @at, which is ours. */
 static int map_block(word at, u32 number)
 {
-	if (rt_sys(NR_mremap, RT32_DATA_VAULT, 0, RT_BLOCK_ALIGN, MREMAP_MAYMOVE | MREMAP_FIXED,
-		   at) == (long)at && !remap(at, RT_BLOCK_ALIGN, number * RT_BLOCK_SIZE))
+	if (rt_map_data(at, RT_BLOCK_ALIGN, number * RT_BLOCK_SIZE) == (long)at)
 		return 1;
 	reserve(at, RT_BLOCK_ALIGN, MAP_FIXED);
 	return 0;

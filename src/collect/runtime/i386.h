@@ -9,6 +9,10 @@
 #define RT_RED_ZONE 0
 #define RT_AUDIT_ARCH 0x40000003u
 #define RT_IMAGE_AT RT32_IMAGE
+/* The end of a program's addresses; what is ours, as far as its place is known. */
+#define PROGRAM_END 0xffffe000u
+#define OURS_AT RT32_BLOCKS
+#define OURS_END (RT32_CODE_VAULT + RT32_CODE_SIZE)
 #define RT_SESSION_AT RT32_DATA_VAULT
 #ifdef RT_IDT
 extern word rt_image_block_size;
@@ -23,7 +27,6 @@ extern word rt_image_block_size;
 #define TRACE_STRIDE RT32_CHUNK_STRIDE
 #define LOG_AT RT32_LOG
 #define LOG_SIZE RT32_LOG_SIZE
-#define LOCKS_AT RT32_LOCKS
 #define LOAD_AT RT32_LOAD
 #define COUNTERS_AT IMG32_COUNTERS
 #define MANIFEST_AT IMG32_MANIFEST
@@ -109,6 +112,7 @@ typedef u32 rt_count;
 #define NR_pread 180			/* these three: offsets of 64 bits in two words */
 #define NR_pwrite 181
 #define NR_ftruncate 194
+#define NR_old_ftruncate 93		/* the length: 32 bits */
 #define NR_getcwd 183
 #define NR_stat 195			/* stat64, fstat64 */
 #define NR_fstat 197
@@ -217,7 +221,6 @@ typedef u32 rt_count;
 #define IS_FUTEX(nr) ((nr) == NR_futex || (nr) == NR_futex_time64)
 #define IS_SIGRETURN(nr) ((nr) == NR_sigreturn || (nr) == NR_rt_sigreturn)
 #define CALL_CHANGES(reg) 0		/* registers that the kernel does not keep */
-#define RT_GROUPS 0			/* recorded: processes that share memory */
 #define CALL_OFFSET(low, high) ((u64)(high) << 32 | (u32)(low))
 struct k_stat {				/* struct stat64 */
 	u64 dev, other[10], ino;

@@ -60,17 +60,7 @@ struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is 
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 /* ... the group's. */
 void rt_log_group(struct rt_block *b, u32 place, const u64 a[6]);
-/* group_token.c. A 32-bit process is in no group. */
-#ifdef __i386__
-static inline int rt_group_member(const struct rt_block *b) { (void)b; return 0; }
-static inline int rt_group_take(struct rt_block *b) { (void)b; return 0; }
-static inline u32 rt_group_give(const struct rt_block *b) { (void)b; return 0; }
-static inline void rt_group_perhaps(const struct rt_block *b) { (void)b; }
-static inline int rt_group_wanted(void) { return 0; }
-static inline void rt_group_pass(struct rt_block *b) { (void)b; }
-static inline void rt_group_leave(struct rt_block *b) { (void)b; }
-static inline void rt_group_await(struct rt_block *b, u32 number) { (void)b; (void)number; }
-#else
+/* group_token.c */
 /* Recorded: is @b's process in the group? */
 int rt_group_member(const struct rt_block *b);
 /* Wait until it has the group's token. 1: another process has had it since it had it last. */
@@ -84,7 +74,6 @@ void rt_group_pass(struct rt_block *b);
 void rt_group_leave(struct rt_block *b);		/* it takes part no more */
 /* Replayed: it gives the token up, if it has it, and waits until its number is @number. */
 void rt_group_await(struct rt_block *b, u32 number);
-#endif
 /* Recorded: @b is a process that has just begun. */
 void rt_log_forked(const struct rt_block *b);
 /* Replayed: it ends here if its log does. */
@@ -115,16 +104,11 @@ int rt_known_segment(struct rt_block *b);
  * What that writes is logged. */
 void rt_robust_end_process(struct rt_block *b);
 void rt_robust_end_thread(struct rt_block *b);		/* ... that @b alone holds */
-#ifdef __i386__
-static inline void rt_robust_note(struct rt_block *b) { (void)b; }
-static inline void rt_robust_bury(struct rt_block *b) { (void)b; }
-#else
 /* @b's process is about to give its group's token up: it notes what it holds. */
 void rt_robust_note(struct rt_block *b);
 /* @b has the group's token, at an event of the log: locks of those who have died meanwhile lose
  * their owner. */
 void rt_robust_bury(struct rt_block *b);
-#endif
 /* The program has told the kernel of the list at @head. */
 void rt_robust_list(struct rt_block *b, u64 head);
 void rt_log_over(struct rt_block *b);		/* nothing of @b is logged any more */
@@ -138,16 +122,8 @@ static inline struct rt_block *rt_log_of(const struct rt_block *b)
 }
 /* The program is at @pc, and not where the recording is. */
 __attribute__((noreturn)) void rt_replay_differs(struct rt_block *b, u64 pc);
-/* Replayed: the call of @b has attached, mapped or detached a segment, with result @r; no 32-bit
- * program does. */
-#ifdef __i386__
-static inline void rt_replay_segment(struct rt_block *b, u64 r, u64 which)
-{
-	rt_replay_differs(b, b->ctx.pc);
-}
-#else
+/* Replayed: the call of @b has attached, mapped or detached a segment, with result @r. */
 void rt_replay_segment(struct rt_block *b, u64 r, u64 which);
-#endif
 
 /* Is it a wait for a child, whose number is the result? */
 static inline int rt_is_wait(const struct rt_block *b)

@@ -9,17 +9,6 @@
 #define START ((const struct rt_start *)PTR(LOAD_AT))
 #define MAP_STACK 0x20000
 #define FILE_FLAGS (02000000 /* O_CLOEXEC */ | O_LARGEFILE)
-/* The end of the program's addresses; what is ours, as far as its place is known. */
-#ifdef __i386__
-#define END 0xffffe000u
-#define OURS RT32_BLOCKS
-#define OURS_END (RT32_CODE_VAULT + RT32_CODE_SIZE)
-#else
-#define END 0x7ffffffff000ull
-#define OURS RT_IMAGE
-#define OURS_END (RT_DATA_VAULT + RT_DATA_SIZE)
-#endif
-
 extern word rt_boot_rsp, rt_boot_regs[2];
 static u32 several, others, echo, widths, confined;	/* of struct rt_start */
 static u64 stack_lo, stack_hi;
@@ -83,7 +72,7 @@ static u64 load(u64 *brk, u64 from, u64 to)
 	long memory;
 
 	rt_sys(NR_munmap, 0x1000, from - 0x1000);
-	rt_sys(NR_munmap, to, END - to);
+	rt_sys(NR_munmap, to, PROGRAM_END - to);
 	stack_lo = stack_hi = 0;
 	memory = open_file(START->memory);
 	for (u32 i = 0; i < START->nmap && i < RT_START_MAPS; i++) {
@@ -256,7 +245,7 @@ void rt_replay_exec(struct rt_block *b)
 	rt_sys(NR_close, fd);
 	if (!next || r != (long)sizeof *START)
 		fail();
-	boot->entry = load(&brk, OURS, OURS_END);
+	boot->entry = load(&brk, OURS_AT, OURS_END);
 	rt_begin_space(base);
 	rt_forget_all();
 	next->log_brk = brk;

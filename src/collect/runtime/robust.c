@@ -19,7 +19,7 @@
 
 static u64 *held_by(const struct rt_block *b)
 {
-	return PTR((word)b + LOCKS_AT);
+	return PTR((word)b + RT_LOCKS);
 }
 
 static int is_held(u64 at, u32 tid)
@@ -69,27 +69,14 @@ static int abandon(struct rt_block *b, u64 at, u32 tid, void (*log)(struct rt_bl
 }
 
 /* ---- who holds some -------------------------------------------------------------------------- */
-#ifdef __i386__
-/* They share no memory with other processes (to_log.c). */
-static void set_holds(struct rt_block *b, u32 holds)
-{
-	(void)b;
-	(void)holds;
-}
-#else
 static u32 *holders(void)
 {
 	return PTR((word)RT_SESSION + RT_HOLDERS);
 }
 
-static struct rt_block *holder(u32 i)
-{
-	return PTR(RT_DATA_VAULT + ((word)holders()[i] << RT_BLOCK_SHIFT));
-}
-
 static void set_holds(struct rt_block *b, u32 holds)
 {
-	const u32 own = (u32)(((word)b - RT_DATA_VAULT) >> RT_BLOCK_SHIFT);
+	const u32 own = b->number;
 	u32 *const v = holders(), n = RT_SESSION->nholder;
 
 	if (b->holds == holds)
@@ -114,7 +101,6 @@ void rt_robust_note(struct rt_block *b)
 {
 	rt_token_each(b, note);
 }
-#endif
 
 /* ---- they end -------------------------------------------------------------------------------- */
 static void end(struct rt_block *b, struct rt_block *of)
@@ -143,7 +129,6 @@ void rt_robust_end_process(struct rt_block *b)
 	rt_token_each(b, end_of_process);
 }
 
-#ifndef __i386__
 /* As far as this process has mapped what they held; else another one does it. */
 static void bury(struct rt_block *b, struct rt_block *of)
 {
@@ -159,28 +144,24 @@ static void bury(struct rt_block *b, struct rt_block *of)
 void rt_robust_bury(struct rt_block *b)
 {
 	for (u32 i = RT_SESSION->nholder; i-- > 0; ) {
-		struct rt_block *const of = holder(i);
+		struct rt_block *const of = rt_block_map(holders()[i]);
 
-		if (__atomic_load_n(&of->alive.lock, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED)
+		if (of && __atomic_load_n(&of->alive.lock, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED)
 			bury(b, of);
+		if (of)
+			rt_block_unmap(of);
 	}
 }
 
-#endif
-
 void rt_robust_list(struct rt_block *b, u64 head)
 {
-#ifdef __i386__
-	b->robust = head;
-	rt_sys(NR_set_robust_list, 0, LIST_SIZE);
-#else
 	struct rt_alive *const a = &b->alive;
+	const word list[3] = { (word)&a->node, (word)&a->lock - (word)&a->node };
 
 	b->robust = head;
-	*a = (struct rt_alive){ .next = (word)&a->node, .offset = (word)&a->lock - (word)&a->node,
-				.node = (word)&a->next, .lock = b->tid };
+	*a = (struct rt_alive){ .node = (word)&a->next, .lock = b->tid };
+	rt_memcpy(&a->next, list, sizeof list);
 	rt_sys(NR_set_robust_list, a, LIST_SIZE);
-#endif
 }
 
 void rt_log_over(struct rt_block *b)

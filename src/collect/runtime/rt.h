@@ -160,13 +160,13 @@ static inline u64 page_up(u64 n)
 	return page_down(n + 4095);
 }
 
-/* Is it the controller's word that the thread is to take its turn? */
-static inline int rt_is_turn(u32 sig, const struct k_siginfo *info)
+/* Is it the controller's word @what? It is behind si_pid and si_uid. */
+static inline int rt_is_word(u32 sig, const struct k_siginfo *info, u32 what)
 {
 	u32 value;
 
-	__builtin_memcpy(&value, info->rest, sizeof value);
-	return sig == SIGTRAP && info->code == -1 /* SI_QUEUE */ && value == RT_LOG_TAKE_TURN;
+	__builtin_memcpy(&value, (const u8 *)&info->addr + 8, sizeof value);
+	return sig == SIGTRAP && info->code == -1 /* SI_QUEUE */ && value == what;
 }
 
 /* ---- the runtime's private data: copied by fork, shared by threads and vfork children -------- */
@@ -405,6 +405,8 @@ void rt_forget_signals(void);
 /* Another program begins in this process, whose code is in the region at @base of the code file
  * (i386): nothing has an entry in its shadow. The segment registers are as the kernel sets them. */
 void rt_begin_space(u64 base);
+/* @n bytes of the data file, from @off on, come to @at as well: that, or an error. */
+long rt_map_data(u64 at, u64 n, u64 off);
 void rt_no_segments(void);
 static inline void rt_forget_all(void)
 {

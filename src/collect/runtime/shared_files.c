@@ -133,6 +133,9 @@ void rt_shared_file_call(struct rt_block *b)
 		written_there(b, ARG0, r);
 		break;
 	case NR_ftruncate:
+#ifdef NR_old_ftruncate
+	case NR_old_ftruncate:
+#endif
 	case NR_fallocate:
 	case NR_pwritev2:
 		written(b, ARG0, 0, ALL);

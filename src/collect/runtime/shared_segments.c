@@ -81,12 +81,14 @@ long rt_ipc_size(const struct rt_block *b, u64 *at)
 /* ---- recorded -------------------------------------------------------------------------------- */
 int rt_known_segment(struct rt_block *b)
 {
-	u64 about[14];				/* struct shmid64_ds */
+	u64 about[14];				/* struct shmid64_ds, of either width */
+	word a[6];
 
 	b->call_length = 0;
-	if (rt_failed(rt_sys(NR_shmctl, ARG0, IPC_STAT, about)))
+	rt_inner_call(b, a);
+	if (rt_failed(rt_sys(NR_shmctl, a[0], IPC_STAT, about)))
 		return 1;			/* nor can it be attached */
-	if (!rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_FIND, ARG0, 0, 0))
+	if (!rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_FIND, a[0], 0, 0))
 		return 0;
 	b->call_length = b->mail.r[0];
 	return b->call_length != 0;
@@ -97,18 +99,16 @@ int rt_known_segment(struct rt_block *b)
 static void attach(struct rt_block *b, u64 r, u64 which, u64 off, u64 n, word prot)
 {
 	const int over = rt_is_ours(r, n);
-	u64 from;
 
 	if (off > RT_SEGMENT_BYTES(which) || n > RT_SEGMENT_BYTES(which) - off ||
 	    !rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_MEMORY, which, 0, 0) || !b->mail.r[0])
 		rt_replay_differs(b, b->ctx.pc);
-	from = RT_DATA_VAULT + b->mail.r[0] + off;
+	off += b->mail.r[0];
 	if (over && !rt_make_way(b, r, n))
 		rt_replay_differs(b, b->ctx.pc);
 	rt_announce_unmap(b, r, n);		/* SHM_REMAP */
 	rt_log_of(b)->not_copied = 1;
-	/* as often as wanted, where the old size is 0 */
-	RET = (word)rt_sys(NR_mremap, from, 0, n, MREMAP_MAYMOVE | MREMAP_FIXED, r);
+	RET = (word)rt_map_data(r, n, off);
 	prot = rt_prot(b, prot);
 	if (RET == r && prot != (PROT_READ | PROT_WRITE))
 		rt_sys(NR_mprotect, r, n, (prot & ~(word)PROT_EXEC) | PROT_READ);
@@ -119,9 +119,9 @@ static void attach(struct rt_block *b, u64 r, u64 which, u64 off, u64 n, word pr
 }
 
 /* What is mapped over it stays. */
-static void detach(struct rt_block *b, u64 r)
+static void detach(struct rt_block *b, u64 r, u64 from)
 {
-	while (rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_PART, ARG0, 0, 0) && b->mail.r[1]) {
+	while (rt_ask(b, RQ_LOG_SEGMENT, RT_SEGMENT_PART, from, 0, 0) && b->mail.r[1]) {
 		const u64 at = b->mail.r[0], n = b->mail.r[1];
 
 		rt_announce_unmap(b, at, n);
@@ -131,17 +131,35 @@ static void detach(struct rt_block *b, u64 r)
 	RET = (word)r;
 }
 
+/* Where shmat() with arguments @a and result @r has attached @which: ipc() says that in memory, so
+ * nobody has checked it. */
+static u64 attached_at(struct rt_block *b, const word a[6], u64 r, u64 which)
+{
+	word at = (word)r;
+
+	if (b->syscall == NR_shmat)
+		return r;
+	if (rt_get(&at, a[3], sizeof at) || at & 4095 || at >= PROGRAM_END ||
+	    RT_SEGMENT_BYTES(which) > PROGRAM_END - at ||
+	    (at < OURS_END && OURS_AT < at + RT_SEGMENT_BYTES(which)))
+		rt_replay_differs(b, b->ctx.pc);
+	return at;
+}
+
 void rt_replay_segment(struct rt_block *b, u64 r, u64 which)
 {
-	word prot = PROT_READ;
+	word a[6], prot = PROT_READ;
+	const u32 nr = rt_inner_call(b, a);
+	u64 m[6];
 
-	if (b->syscall == NR_mmap) {
-		attach(b, r, which, ARG5, page_up(ARG1), (word)ARG2);
-	} else if (b->syscall == NR_shmat) {
-		prot |= ARG2 & SHM_RDONLY ? 0 : PROT_WRITE;
-		prot |= ARG2 & SHM_EXEC ? PROT_EXEC : 0;
-		attach(b, r, which, 0, RT_SEGMENT_BYTES(which), prot);
+	if (rt_mmap_arguments(b, m)) {
+		attach(b, r, which, m[5], page_up(m[1]), (word)m[2]);
+	} else if (nr == NR_shmat) {
+		prot |= a[2] & SHM_RDONLY ? 0 : PROT_WRITE;
+		prot |= a[2] & SHM_EXEC ? PROT_EXEC : 0;
+		attach(b, attached_at(b, a, r, which), which, 0, RT_SEGMENT_BYTES(which), prot);
+		RET = b->syscall == nr ? RET : (word)r;
 	} else {
-		detach(b, r);
+		detach(b, r, a[0]);
 	}
 }

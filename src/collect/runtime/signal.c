@@ -250,7 +250,7 @@ struct arrival {
 	struct k_ucontext *uc;
 	u64 pc, eflags;
 	int fault, stepped;		/* by what is executed here; a step that we asked for */
-	int turn;			/* rt_is_turn() */
+	int turn;			/* the controller's word */
 };
 
 static void deliver_arrival(struct rt_block *b, const struct arrival *a, u64 pc, u64 flags,
@@ -543,7 +543,7 @@ static void arrive(int signo, struct k_siginfo *info, struct k_ucontext *uc)
 	    rt_image_page_in(info->addr))
 		return;
 #endif
-	if (rt_records(b) && rt_is_turn(a.sig, info)) {
+	if (rt_records(b) && rt_is_word(a.sig, info, RT_LOG_TAKE_TURN)) {
 		a.turn = 1;
 		if (a.pc >= (word)rt_pass && a.pc <= (word)rt_pass_done &&
 		    !(a.pc == (word)rt_pass_done && UC_GPR(uc, RAX) == -(word)EFAULT))

@@ -63,7 +63,7 @@ static u32 ipc_call(const struct rt_block *b, word a[6])
 		set_arguments(a, first, second, at, 0);
 		return NR_msgctl;
 	case 21:				/* SHMAT */
-		set_arguments(a, first, at, second, 0);
+		set_arguments(a, first, at, second, (word)ARG3);	/* the result */
 		return NR_shmat;
 	case 22:				/* SHMDT */
 		set_arguments(a, at, 0, 0, 0);

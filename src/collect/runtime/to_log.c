@@ -344,9 +344,10 @@ static void put_part(struct rt_block *b, const struct rt_part *p, const word a[6
 static void put_call(struct rt_block *b, word result)
 {
 	u64 m[6];
+	word a[6];
 	const int names = (rt_mmap_arguments(b, m) && !(m[3] & MAP_ANONYMOUS)) ||
-			  ((b->syscall == NR_shmat || rt_call_of(b->syscall)->how == HOW_FORKS) &&
-			   !rt_failed((long)result));
+			  ((rt_inner_call(b, a) == NR_shmat ||
+			    rt_call_of(b->syscall)->how == HOW_FORKS) && !rt_failed((long)result));
 
 	put_event(b, RT_E_CALL, b->syscall, (const u64[6]){
 		result, b->call_check, b->ctx.pc, b->ctx.flags, names ? b->call_length : 0,
@@ -389,10 +390,6 @@ static u32 borrows;			/* ... and this one's parent waits for it */
 /* Whoever attaches or maps a segment is one of the group, as are its children. 0: it cannot be. */
 static int joins_group(struct rt_block *b)
 {
-	if (!RT_GROUPS) {
-		end_log(b, RT_END_SEGMENT, RT_SEGMENT_NARROW);
-		return 0;
-	}
 	if (borrows) {				/* its parent is in the group, and waits for it */
 		end_log(b, RT_END_CALL, b->syscall);
 		return 0;
@@ -473,7 +470,7 @@ static void note_sharing(struct rt_block *b)
 {
 	const u64 flags = clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD);
 
-	if ((flags == CLONE_VM && (!RT_GROUPS || borrows)) || (borrows && !flags))
+	if ((flags == CLONE_VM && (sizeof(word) < 8 || borrows)) || (borrows && !flags))
 		end_log(b, RT_END_SHARED, RT_SHARED_MADE);
 	else if (shares && !flags && b->syscall != NR_vfork)
 		joins_group(b);
@@ -550,7 +547,8 @@ static int is_checked(const struct rt_call *c)
 /* Will @b's call be done when replaying, too? */
 static int is_real(const struct rt_block *b, const struct rt_call *c)
 {
-	int real = c->how == HOW_REAL;
+	word a[6];
+	int real = rt_call_of(rt_inner_call(b, a))->how == HOW_REAL;
 	u64 at;
 
 	if (c->how == HOW_SUB)
@@ -640,13 +638,16 @@ static void put_child(struct rt_block *b)
 static void put_written(struct rt_block *b, long r)
 {
 	word a[6];
-	const struct rt_call *c = rt_call_of(rt_inner_call(b, a));
+	const u32 nr = rt_inner_call(b, a);
+	const struct rt_call *c = rt_call_of(nr);
 	long n;
 	u64 at;
 	int real;
 
 	if (c->how == HOW_FORKS && !rt_failed(r)) {
 		put_child(b);
+	} else if (nr == NR_shmat && nr != b->syscall && !rt_failed(r)) {
+		put_data(b, a[3], sizeof(word));	/* where: ipc()'s result */
 	} else if (c->how == HOW_SUB) {
 		n = rt_sub_call(b, &at, &real);
 		if (n > 0 && at && (!rt_failed(r) || IS_FUTEX(b->syscall)))
@@ -665,6 +666,8 @@ void rt_record_end(struct rt_block *b)
 {
 	const struct rt_call *c = rt_call_of(b->syscall);
 	const long r = (long)RET;
+	word a[6];
+	const int attached = rt_inner_call(b, a) == NR_shmat && !rt_failed(r);
 
 	if (c->how == HOW_NONE && !rt_failed(r)) {
 		end_log(b, RT_END_CALL, b->syscall);
@@ -677,7 +680,7 @@ void rt_record_end(struct rt_block *b)
 	}
 	if (b->syscall == NR_process_vm_writev && ARG0 == b->pid && !rt_failed(r))
 		put_buffers(b, ARG3, ARG4, (word)r);
-	if (b->syscall == NR_shmat && !rt_failed(r) && !b->call_length) {
+	if (attached && !b->call_length) {
 		end_log(b, RT_END_CALL, b->syscall);
 		return;
 	}
@@ -712,10 +715,7 @@ int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 int rt_record_gives_up(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 		       struct k_ucontext *uc)
 {
-	u32 value;
-
-	rt_memcpy(&value, info->rest, sizeof value);
-	if (sig != SIGTRAP || info->code != -1 /* SI_QUEUE */ || value != RT_LOG_GIVE_UP)
+	if (!rt_is_word(sig, info, RT_LOG_GIVE_UP))
 		return 0;
 	if (!b->deferred || (UC_PC(uc) >= (word)rt_image_start && UC_PC(uc) < (word)rt_image_end))
 		return 1;			/* it will be said again */

@@ -91,6 +91,12 @@ void rt_unplace(u64 lo, u64 hi)
 	unlock_places();
 }
 
+long rt_map_data(u64 at, u64 n, u64 off)
+{
+	/* as often as wanted, where the old size is 0 */
+	return rt_sys(NR_mremap, RT_DATA_VAULT + off, 0, n, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+}
+
 void rt_begin_space(u64 base)
 {
 	if (rt_sys(NR_mmap, RT_SHADOW, RT_SHADOW_SIZE, PROT_READ,

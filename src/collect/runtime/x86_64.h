@@ -6,6 +6,10 @@
 #define RT_AUDIT_ARCH 0xc000003eu
 #define rt_is_vdso_return(b) 0
 #define RT_IMAGE_AT RT_IMAGE
+/* The end of a program's addresses; what is ours, as far as its place is known. */
+#define PROGRAM_END 0x7ffffffff000ull
+#define OURS_AT RT_IMAGE
+#define OURS_END (RT_DATA_VAULT + RT_DATA_SIZE)
 #define RT_SESSION_AT RT_DATA_VAULT
 #define RT_BLOCK_ALIGN RT_BLOCK_SIZE
 #define TRACE_AT RT_TRACE
@@ -14,7 +18,6 @@
 #define TRACE_CHUNKS RT_CHUNKS
 #define LOG_AT RT_LOG
 #define LOG_SIZE RT_LOG_SIZE
-#define LOCKS_AT RT_LOCKS
 #define LOAD_AT RT_LOAD
 #define COUNTERS_AT RT_COUNTERS
 #define MANIFEST_AT IMG_MANIFEST
@@ -170,7 +173,6 @@ typedef u64 rt_count;
 #define IS_FUTEX(nr) ((nr) == NR_futex)
 #define IS_SIGRETURN(nr) ((nr) == NR_rt_sigreturn)
 #define CALL_CHANGES(reg) ((reg) == RCX || (reg) == R11)
-#define RT_GROUPS 1
 #define CALL_OFFSET(low, high) ((u64)(low))	/* of pwrite(), pwritev() */
 struct k_stat {				/* struct stat */
 	u64 dev, ino, more[16];
