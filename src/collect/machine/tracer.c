@@ -72,31 +72,48 @@ static uint32_t intern(void *ctx, uint64_t pc, uint32_t word)
 	return (uint32_t)t->code.ninsn - 1;
 }
 
-/* @ev[0..@n) go to @to, which may be @ev if not every cycle is wanted: then times that were said
- * already are left out. Otherwise each instruction and kernel event has one. HOT. How many they
- * are now. */
-static size_t stamp(struct machine_tracer *t, const struct pm_event *ev, size_t n,
-		    struct pm_event *to)
+/* Times that were said already are left out of @ev[0..@n). HOT. How many are left. */
+static size_t drop_times(struct machine_tracer *t, struct pm_event *ev, size_t n)
+{
+	uint64_t instructions = 0;
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (ev[i].kind == PM_EV_TIME) {
+			if (t->timed && t->time == ev[i].value)
+				continue;
+			t->time = ev[i].value;
+			t->timed = true;
+		}
+		instructions += ev[i].kind == PM_EV_INSN;
+		if (k != i)
+			ev[k] = ev[i];
+		k++;
+	}
+	t->instructions += instructions;
+	return k;
+}
+
+/* @ev[0..@n) go to @to, each instruction and kernel event behind its time. How many they are. */
+static size_t add_times(struct machine_tracer *t, const struct pm_event *ev, size_t n,
+			struct pm_event *to)
 {
 	const struct pm_event time = { .kind = PM_EV_TIME, .id = PM_NONE };
-	const bool every = t->stamped;
 	struct pm_event *p = to;
 
 	for (size_t i = 0; i < n; i++) {
 		if (ev[i].kind == PM_EV_TIME) {
-			if (!every && t->timed && t->time == ev[i].value)
-				continue;
 			t->time = ev[i].value;
 			t->timed = true;
-			if (every)
-				continue;
-		} else if (every && (ev[i].kind == PM_EV_INSN || ev[i].kind == PM_EV_KERNEL)) {
+			continue;
+		}
+		if (ev[i].kind == PM_EV_INSN || ev[i].kind == PM_EV_KERNEL) {
 			*p = time;
 			p++->value = t->time;
 		}
 		if (ev[i].kind == PM_EV_INSN) {
 			t->instructions++;
-			t->time += every;
+			t->time++;
 		}
 		*p++ = ev[i];
 	}
@@ -111,7 +128,7 @@ static void push(struct machine_tracer *t, struct pm_event *ev, size_t n)
 		.ev = t->stamped ? t->stamped : ev, .rare = t->rare, .nrare = t->nrare,
 	};
 
-	b.n = stamp(t, ev, n, (struct pm_event *)b.ev);
+	b.n = t->stamped ? add_times(t, ev, n, t->stamped) : drop_times(t, ev, n);
 	if (b.n && !pm_failed(&t->err))
 		pm_pipeline_push(t->p, &b, &t->err);
 	t->nrare = 0;
