@@ -390,11 +390,23 @@ static void one_uop(struct core_sink *s, const struct pm_uop *u)
 	}
 }
 
+/* Are micro-ops all that there is? Beside instructions with bytes they come from a cracker that
+ * another sink asked for, and may not change what this one says. */
+static bool only_uops(const struct pm_batch *b)
+{
+	if (!b->nuop)
+		return false;
+	for (size_t i = 0; b->code && i < b->code->ninsn; i++)
+		if (b->code->insn[i].len)
+			return false;
+	return true;
+}
+
 void core_take(struct core_sink *s, const struct pm_batch *b)
 {
 	const unsigned slot = pm_delay_slot(b);
 
-	s->uops |= b->nuop > 0;
+	s->uops = s->uops || only_uops(b);
 	more_rules(s, b->code);
 	if (s->by)
 		pm_names_learn(&s->by->names, b->code);

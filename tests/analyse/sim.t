@@ -273,3 +273,8 @@ $ pugmark sim -q -s cache:l1i=1k,2way,32 -s count -s cache:l1i=2k,2way,32 -s cac
 >       "size": 1024,
 >       "size": 2048,
 >       "size": 4096,
+
+# What a simulator says does not depend on what runs beside it: others may have instructions cracked into micro-ops.
+$ for s in core bounds; do pugmark sim -q -s $s --json alone.json rep.pug >/dev/null; pugmark sim -q -s $s -s mix --json beside.json rep.pug >/dev/null; diff alone.json beside.json | grep '^<.*[a-z]'; echo $s; done
+> core
+> bounds
