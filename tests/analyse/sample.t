@@ -53,3 +53,7 @@ $ timeout 20 pugmark sample --store /dev/full gz.pug; timeout 20 pugmark sample 
 ! pugmark: /dev/full: a store is a file, and this is not one
 ! pugmark: .: a store is a file, and this is not one
 ? 1
+# a store of a trace that is too short is not kept; one that was there is
+$ pugmark slice -q --count 1000 gz.pug short.pug; pugmark sample --store short.st short.pug; ls short.st 2>/dev/null; head -c 40 st >few.st; pugmark sample --store few.st short.pug 2>/dev/null; ls few.st
+> few.st
+! pugmark: short.pug: 1000 instructions are too short for samples: two periods of 300000 are the least
