@@ -9,8 +9,15 @@
  * type: 1 integer, 2 multiply, 3 divide, 4.. floating point, 30 read, 31 write.
  * A message is kept whole as an opaque event, so a trace comes back byte for byte, with fields that
  * this reader does not know. The type says whether an instruction's references are reads or
- * writes: gem5 does not tell them apart one by one. */
+ * writes: gem5 does not tell them apart one by one.
+ *
+ * No field says which instruction set it is. What pugmark writes says so in obj_id: "pugmark" alone
+ * is x86-64, else a name of isas[] stands behind it. Of other traces `gem5:isa=` says it. */
+#include <stdio.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <string.h>
 
 #include "base/cur.h"
 #include "trace/group.h"
@@ -42,6 +49,13 @@ struct gem5_seen {
 	uint8_t n;			/* bytes of the message; 0: nothing yet */
 };
 
+static const struct { const char *name; enum pm_isa isa; } isas[] = {
+	{ "x86-64", PM_ISA_X86_64 }, { "i386", PM_ISA_X86_32 }, { "mips", PM_ISA_MIPS },
+	{ "mips-be", PM_ISA_MIPS_BE }, { "riscv", PM_ISA_RISCV }, { "other", PM_ISA_NONE },
+};
+#define ISA_NAMES "x86-64, i386, mips, mips-be, riscv or other"
+#define OBJ_ID	"pugmark"
+
 struct gem5_reader {
 	struct pm_window w;
 	struct pm_builder b;
@@ -52,18 +66,45 @@ struct gem5_reader {
 	uint32_t (*seen_at)[2], nseen;	/* which it is, by a message's first bytes, the newest
 					 * first; 0 is nothing */
 	uint64_t insns, tick, scale;	/* scale: ticks in a nanosecond */
-	bool started, timed;
+	enum pm_isa isa;
+	bool started, timed, told;	/* told: an option says which isa */
 };
+
+static bool isa_named(const char *name, size_t n, enum pm_isa *isa)
+{
+	for (size_t i = 0; i < NR(isas); i++)
+		if (strlen(isas[i].name) == n && !memcmp(isas[i].name, name, n)) {
+			*isa = isas[i].isa;
+			return true;
+		}
+	return false;
+}
+
+static const char *name_of_isa(enum pm_isa isa)
+{
+	for (size_t i = 0; i < NR(isas); i++)
+		if (isas[i].isa == isa)
+			return isas[i].name;
+	return NULL;
+}
 
 static void *gem5_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t *facts,
 		       struct pm_err *err)
 {
+	enum pm_isa isa = PM_ISA_X86_64;
 	struct gem5_reader *r;
 	const uint8_t *p;
+	const char *name;
+	char buf[16];
 	size_t got;
 
-	if (pm_fmt_options_check(o->options, "", err) != PM_OK)
+	if (pm_fmt_options_check(o->options, "isa", err) != PM_OK)
 		return NULL;
+	name = pm_fmt_option(o->options, "isa", buf, sizeof buf);
+	if (name && !isa_named(name, strlen(name), &isa)) {
+		pm_fail_file(err, "expected " ISA_NAMES " as isa, found '%s'", name);
+		return NULL;
+	}
 	p = pm_input_peek(in, 4, &got, err);
 	if (!p && pm_failed(err))
 		return NULL;
@@ -75,6 +116,8 @@ static void *gem5_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 	r = pm_alloc(sizeof *r);
 	r->w.in = in;
 	r->scale = 1;
+	r->isa = isa;
+	r->told = name;
 	r->seen_at = pm_alloc(SEEN / 2 * sizeof *r->seen_at);
 	r->seen = pm_alloc((SEEN + 1) * sizeof *r->seen);
 	r->nseen = 1;
@@ -132,17 +175,17 @@ static bool pb_next(struct pm_cur *c, struct pb *f)
 	return !pm_failed(c->err);
 }
 
-/* @buffer: gem5 stores its whole buffer, which may be longer than the instruction. Which
- * instruction set it is stands nowhere: bytes that vary in number say x86. */
+/* @buffer: gem5 stores its whole buffer, which may be longer than the instruction. */
 static uint32_t insn_of(struct gem5_reader *r, uint64_t pc, const uint8_t *bytes, unsigned len,
 			bool buffer)
 {
 	bool fresh;
-	uint32_t id = pm_codes_put(&r->codes, pc, bytes, len, buffer, PM_ISA_X86_64, &fresh);
+	uint32_t id = pm_codes_put(&r->codes, pc, bytes, len, buffer, r->isa, &fresh);
 	struct pm_insn *in = &r->codes.insn[id];
 	struct x86_regs x;
 
-	if (fresh && buffer && x86_regs(bytes, len, true, &x)) {
+	if (fresh && buffer && r->isa <= PM_ISA_X86_32 &&
+	    x86_regs(bytes, len, r->isa == PM_ISA_X86_64, &x)) {
 		memset(in->bytes + x.len, 0, in->len - x.len);
 		in->len = x.len;
 	}
@@ -440,9 +483,15 @@ static enum pm_status gem5_header(struct gem5_reader *r, struct pm_cur c)
 {
 	struct pb f;
 
-	while (pb_next(&c, &f))
+	while (pb_next(&c, &f)) {
+		const size_t head = sizeof OBJ_ID;	/* and a blank */
+
 		if (f.field == 3 && !f.wire)
 			r->scale = f.v >= 1000000000 ? f.v / 1000000000 : 1;
+		if (f.field == 1 && f.wire == 2 && !r->told && f.v > head &&
+		    !memcmp(f.p, OBJ_ID " ", head))
+			isa_named((const char *)f.p + head, f.v - head, &r->isa);
+	}
 	return pm_failed(c.err) ? PM_ERR : PM_OK;
 }
 
@@ -564,6 +613,7 @@ struct gem5_writer {
 	struct pm_plain w;
 	struct pm_grouper g;
 	bool begun;
+	enum pm_isa isa;		/* that the header says, once it has begun */
 	uint64_t time, count;
 };
 
@@ -577,30 +627,44 @@ static uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
-static enum pm_status gem5_begin(struct gem5_writer *w, struct pm_err *err)
+static enum pm_status gem5_begin(struct gem5_writer *w, enum pm_isa isa, struct pm_err *err)
 {
-	/* obj_id "pugmark", ver 0, one tick per picosecond, has_mem */
-	static const uint8_t header[] = {
-		'g', 'e', 'm', '5', 20, 0x0a, 7, 'p', 'u', 'g', 'm', 'a', 'r', 'k', 0x10, 0,
-		0x18, 0x80, 0xa0, 0x94, 0xa5, 0x8d, 0x1d, 0x20, 1,
-	};
+	/* ver 0, one tick per picosecond, has_mem */
+	static const uint8_t rest[] = { 0x10, 0, 0x18, 0x80, 0xa0, 0x94, 0xa5, 0x8d, 0x1d, 0x20,
+		1 };
+	const char *name = isa == PM_ISA_X86_64 ? NULL : name_of_isa(isa);
+	char text[64];
+	size_t n;
 
 	if (w->begun)
 		return PM_OK;
 	w->begun = true;
-	return pm_output_write(w->w.out, header, sizeof header, err);
+	w->isa = isa;
+	n = (size_t)snprintf(text + 7, sizeof text - 7, OBJ_ID "%s%s", name ? " " : "",
+			     name ? name : "");
+	memcpy(text, "gem5", 4);
+	text[4] = (char)(2 + n + sizeof rest);
+	text[5] = 0x0a;
+	text[6] = (char)n;
+	memcpy(text + 7 + n, rest, sizeof rest);
+	return pm_output_write(w->w.out, text, 7 + n + sizeof rest, err);
 }
 
 static enum pm_status gem5_group(void *self, const struct pm_group *g, struct pm_err *err)
 {
 	struct gem5_writer *w = self;
 	uint8_t msg[64 + PM_GROUP_REFS * 2 * 24], *p = msg, len[10], mem[32], *m;
-	bool bytes = g->known && g->insn.len && g->insn.len <= 15 &&
-		     (g->insn.isa <= PM_ISA_MIPS || g->insn.isa == PM_ISA_MIPS_BE);
+	const bool bytes = g->known && g->insn.len && g->insn.len <= 15;
+	const enum pm_isa isa = bytes ? g->insn.isa : w->isa;
 	unsigned type = TYPE_ALU;
 
-	if (gem5_begin(w, err) == PM_ERR)
+	if (gem5_begin(w, isa, err) == PM_ERR)
 		return PM_ERR;
+	if (isa != w->isa)
+		return pm_fail_file(err, "the instruction at 0x%llx is %s code, and those before "
+				    "it are %s code: a gem5 trace has one instruction set",
+				    (unsigned long long)g->pc, name_of_isa(isa),
+				    name_of_isa(w->isa));
 	for (unsigned i = 0; i < g->nref; i++)
 		if (pm_is_ref(&g->ref[i]))
 			type = g->ref[i].kind == PM_EV_WRITE && type != TYPE_READ ? TYPE_WRITE
@@ -705,7 +769,7 @@ static enum pm_status gem5_finish(void *self, struct pm_err *err)
 
 	if (pm_grouper_finish(&w->g, err) == PM_ERR)
 		return PM_ERR;
-	return gem5_begin(w, err);
+	return gem5_begin(w, PM_ISA_X86_64, err);
 }
 
 static void gem5_free(void *self)
@@ -732,6 +796,8 @@ static const struct pm_writer_ops gem5_write_ops = {
 const struct pm_format pm_fmt_gem5 = {
 	.name = "gem5", .about = "gem5's instruction traces in protocol buffers",
 	.plural = "gem5 traces", .suffixes = ".gem5 .pb",
+	.options = "isa=NAME  to read: the instruction set, where the trace does not say it: "
+		   ISA_NAMES,
 	.has = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME,
 	.needs = PM_HAS_INSNS | PM_HAS_REFS,
 	.probe = gem5_probe, .read = &gem5_read, .write = &gem5_write_ops,
