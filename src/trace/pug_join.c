@@ -35,7 +35,7 @@ struct pug_join *pug_join_new(struct pm_output *out, uint32_t facts, const char 
 	j->z = ZSTD_createCCtx();
 	pug_put_info(&j->text, level, info);
 	pug_pack(&j->out, j->text.p, j->text.n, j->z, 3);
-	if (pug_put_header(&j->put, facts, err) == PM_OK && pm_output_keep(out, err) == PM_OK &&
+	if (pug_put_header(&j->put, facts, err) == PM_OK &&
 	    pug_put_record(&j->put, PUG_INFO, 0, &j->out, err) == PM_OK)
 		return j;
 	pug_join_free(j);
@@ -270,6 +270,9 @@ enum pm_status pug_join_part(struct pug_join *j, const struct pug_parts *f, uint
 		j->put.insns += insns;
 		j->put.events += events;
 	}
+	/* from now on there is something in it */
+	if (j->put.insns && pm_output_keep(j->put.out, err) != PM_OK)
+		return PM_ERR;
 	return pm_output_flush(j->put.out, err);
 }
 

@@ -401,7 +401,8 @@ static const char *level_of(const char *options)
 	return strstr(options, "fast") ? "fast" : strstr(options, "dense") ? "dense" : "default";
 }
 
-/* It is whole as far as the replays came, even if all have stopped where the recording is cut. */
+/* It is whole as far as the replays came, even if all have stopped where the recording is cut. One
+ * of which nothing could be traced is not finished: no file comes of it. */
 static enum pm_status finish_trace(struct parts_maker *m, struct pm_output *out, struct pm_err *err)
 {
 	for (unsigned i = 0; i < m->nworker; i++)
@@ -423,6 +424,8 @@ static enum pm_status make(struct parts_maker *m, const char *recording,
 	    join_all(m, err) != PM_OK)
 		return PM_ERR;
 	st = how_ended(m, result, err);
+	if (st != PM_OK && !pug_join_insns(m->join))
+		return st;
 	if (finish_trace(m, out, &late) != PM_OK && st == PM_OK) {
 		*err = late;
 		st = PM_ERR;
