@@ -316,6 +316,9 @@ def events(n: Optional[int] = None, *, kind: Any = 0, flags: Any = 0, size: Any 
            id: Any = 0xffffffff, addr: Any = 0, value: Any = 0) -> Any:
     """An array of events from columns, each an array or one number for all.
 
+    Numbers are whole, and fit: a column of floats is a TypeError, a number that the field cannot
+    hold a ValueError. Negative addresses and values are those of signed 64-bit numbers.
+
     >>> events(kind=Kind.READ, addr=[0x1000, 0x1008], size=8)["addr"].tolist()
     [4096, 4104]
     """
@@ -328,8 +331,25 @@ def events(n: Optional[int] = None, *, kind: Any = 0, flags: Any = 0, size: Any 
         n = lengths.pop() if lengths else 1
     made = np.empty(n, EVENT)
     for name, column in columns.items():
+        _check_fits(name, column)
         made[name] = column
     return made
+
+
+def _check_fits(name: str, column: Any) -> None:
+    # as objects: large numbers in a list would become floats
+    given = column if hasattr(column, "dtype") else np.asarray(column, dtype=object)
+    if not given.size:
+        return
+    if given.dtype == object:
+        whole = all(isinstance(one, (int, np.integer)) for one in given.flat)
+    else:
+        whole = given.dtype.kind in "iub"
+    if not whole:
+        raise TypeError(f"{name} takes whole numbers")
+    least, most = (0 if EVENT[name].itemsize < 8 else -1 << 63), np.iinfo(EVENT[name]).max
+    if int(given.min()) < least or int(given.max()) > most:
+        raise ValueError(f"{name} is from {least} to {most}, not {given.min()} to {given.max()}")
 
 
 # ---- batches that go into the library -----------------------------------------------------------

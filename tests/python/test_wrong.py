@@ -20,6 +20,19 @@ class Wrong(InScratch):
             call(*args, **kwargs)
         return caught.exception
 
+    def test_columns(self):
+        # what a field cannot hold is no other number
+        for name, column, what in (("size", [8, 70000], ValueError), ("kind", 300, ValueError),
+                                   ("id", [-1], ValueError), ("addr", [1.5, 2], TypeError),
+                                   ("addr", "0x10", TypeError), ("value", 2**64, ValueError)):
+            with self.subTest(name=name, column=column):
+                self.assertRaisesRegex(what, "^" + name, pugmark.events, **{name: column})
+        made = pugmark.events(kind=Kind.READ, addr=[2**64 - 1, 1], value=np.array([-1, 2]),
+                              id=0xffffffff)
+        self.assertEqual(made["addr"].tolist(), [2**64 - 1, 1])
+        self.assertEqual(made["value"].tolist(), [2**64 - 1, 2])
+        self.assertEqual(len(pugmark.events(addr=[])), 0)
+
     def test_files(self):
         e = self.error("^/nonexistent: cannot open: No such file", pugmark.open, "/nonexistent")
         self.assertEqual((e.file, e.place), ("/nonexistent", None))
