@@ -283,6 +283,19 @@ static enum pm_status push_all(struct gang_run *w, struct pm_err *why)
 	return PM_OK;
 }
 
+/* Zeros of a region behind the trace's end would look like results. */
+static enum pm_status region_reached(const struct gang_run *w, struct pm_err *why)
+{
+	const struct sweep_region *g = w->p->region + w->g->region;
+	uint64_t seen;
+
+	if (!w->slice || pm_slice_kept(w->slice, &seen))
+		return PM_OK;
+	why->file = w->path;
+	return pm_fail_file(why, "the trace ends at %llu, before region %s",
+			    (unsigned long long)seen, g->name);
+}
+
 /* Is there so little left of what this process may have that an error may come from that? */
 static bool lacks_memory(void)
 {
@@ -375,6 +388,8 @@ static int simulate(struct gang_run *w, struct pm_err *err)
 	s = pm_pipeline_start(w->pipe, w->src.facts, w->which->plural, &why);
 	if (!s)
 		s = push_all(w, &why);
+	if (!s)
+		s = region_reached(w, &why);
 	if (has_changed(w))
 		return SWEEP_EXIT_CHANGED;
 	if (s && lacks_memory())

@@ -25,3 +25,11 @@ $ pugmark sweep status t0.plan; echo x > t0.plan; pugmark sweep status t0.plan
 ! pugmark: t0.plan: cannot open: No such file or directory
 ! pugmark: t0.sweep: cannot open: No such file or directory
 ? 1
+# a region behind the trace's end is a failure, and not a result of zeros
+$ printf '%s\n' 'trace t = real.pug' 'region first = 0..5k' 'region far = 100m..200m' 'sim c = cache:l1d=4k,2way' >far.plan; pugmark sweep run -q far.plan; echo $?; pugmark sweep collect far.plan | cut -d , -f 2,5; grep -ho 'the trace ends at [0-9]*, before region far' far.sweep/results/*/*.json
+> 3
+> region,status
+> first,done
+> far,failed
+> the trace ends at 200000, before region far
+! pugmark: note: of 2 jobs 0 have no result, and 1 have failed
