@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "sweep/sweep_plan.h"
+#include "trace/format.h"
 
 #define TEXT_MAX	(16u << 20)	/* bytes of a plan */
 
@@ -428,6 +429,10 @@ static enum pm_status statement(struct plan_reader *r, const char *key, const ch
 		r->p->base = pm_arena_strdup(&r->p->mem, path);
 		free(path);
 	} else if (!strcmp(key, "format")) {
+		struct pm_err why = { 0 };
+
+		if (!pm_format_find(value, &why))
+			return fail(r, "%s", why.msg);
 		r->p->format = pm_arena_strdup(&r->p->mem, value);
 	} else {
 		s = fail(r, "'%s' is not a statement; allowed: trace, traces, format, base, "
