@@ -50,7 +50,7 @@ bool pm_elf_lines_are_slow(struct pm_elf *e)
 }
 
 /* libdw's own handler flushes and frees as if there was memory. */
-static _Noreturn void no_memory(void)
+__attribute__((noreturn)) static void no_memory(void)
 {
 	pm_out_of_memory(0);
 }
