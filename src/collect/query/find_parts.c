@@ -7,15 +7,14 @@
  * follows from the part in which it was before, so parts are gone through in order. */
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/temp.h"
 #include "collect/query/query_work.h"
 #include "collect/query/trace_parts.h"
+#include "collect/query/workers.h"
 #include "collect/record/recording.h"
 
 struct find_shared {			/* memory that all of us have */
@@ -98,7 +97,6 @@ static void worker_main(struct find_worker *me, const char *recording,
 	struct pm_buf b = { 0 };
 	struct spots s;
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (me->number)				/* one says it */
 		run.warn = (struct pm_warn){ 0 };
 	w.parts = &parts;
@@ -115,20 +113,16 @@ static enum pm_status start(struct find_worker *w, unsigned n, struct find_share
 			    const char *recording, const struct spots_wanted *wanted,
 			    const struct pm_run_opts *o, uint64_t every, struct pm_err *err)
 {
-	fflush(NULL);
 	for (unsigned i = 0; i < n; i++) {
 		w[i].all = all;
 		w[i].number = i;
 		w[i].fd = pm_temp_file(err);
 		if (w[i].fd < 0)
 			return PM_ERR;
-		w[i].pid = fork();
+		if (worker_fork(&w[i].pid, err) != PM_OK)
+			return PM_ERR;
 		if (!w[i].pid)
 			worker_main(&w[i], recording, wanted, o, every);
-		if (w[i].pid < 0) {
-			w[i].pid = 0;
-			return pm_fail_errno(err, "cannot fork");
-		}
 	}
 	return PM_OK;
 }
@@ -136,10 +130,7 @@ static enum pm_status start(struct find_worker *w, unsigned n, struct find_share
 static void release(struct find_worker *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (w[i].pid) {
-			kill(w[i].pid, SIGTERM);
-			waitpid(w[i].pid, NULL, 0);
-		}
+		worker_end(w[i].pid);
 		if (w[i].fd >= 0)
 			close(w[i].fd);
 		free(w[i].bytes);

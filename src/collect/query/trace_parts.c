@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -16,6 +14,7 @@
 
 #include "base/temp.h"
 #include "collect/query/trace_parts.h"
+#include "collect/query/workers.h"
 #include "collect/record/recording.h"
 #include "trace/chain.h"
 #include "trace/pug_file.h"
@@ -239,7 +238,6 @@ static void worker_main(struct parts_shared *all, unsigned number, int fd, const
 	struct pm_run_opts mine = *o;
 	struct pm_err err = { 0 };
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (number) {				/* one says it */
 		mine.warn = (struct pm_warn){ 0 };
 		mine.echo = false;
@@ -368,13 +366,9 @@ static enum pm_status start(struct parts_maker *m, const char *recording,
 		if (m->file[i].fd < 0)
 			return PM_ERR;
 	}
-	fflush(NULL);
 	for (unsigned i = 0; i < m->nworker; i++) {
-		m->pid[i] = fork();
-		if (m->pid[i] < 0) {
-			m->pid[i] = 0;
-			return pm_fail_errno(err, "cannot fork");
-		}
+		if (worker_fork(&m->pid[i], err) != PM_OK)
+			return PM_ERR;
 		if (!m->pid[i])
 			worker_main(m->all, i, m->file[i].fd, recording, o, options, every);
 	}
@@ -384,10 +378,7 @@ static enum pm_status start(struct parts_maker *m, const char *recording,
 static void release(struct parts_maker *m)
 {
 	for (unsigned i = 0; i < m->nworker; i++) {
-		if (m->pid[i]) {
-			kill(m->pid[i], SIGTERM);
-			waitpid(m->pid[i], NULL, 0);
-		}
+		worker_end(m->pid[i]);
 		if (m->file[i].fd >= 0)
 			close(m->file[i].fd);
 	}

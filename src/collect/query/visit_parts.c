@@ -8,16 +8,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "collect/query/query_work.h"
 #include "collect/query/trace_parts.h"
+#include "collect/query/workers.h"
 
 #define LEAST 64u			/* spots of a worker: a replay costs as much as some */
 
@@ -164,7 +163,6 @@ static void worker_main(const char *recording, const struct query *q, struct spo
 	struct pm_run_opts run = *o;
 	struct message end = { 0 };
 
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (!first)			/* one says it */
 		run.warn = (struct pm_warn){ 0 };
 	end.st = spots_visit(recording, q, s, &run, &who, &end.err);
@@ -177,24 +175,22 @@ static enum pm_status start(struct share *w, unsigned n, const char *recording,
 			    const struct query *q, const struct spots *s,
 			    const struct pm_run_opts *o, struct pm_err *err)
 {
-	fflush(NULL);
 	for (unsigned i = 0; i < n; i++) {
 		struct spots own = *s;
+		enum pm_status st;
 		int fd[2];
 
 		own.v = s->v + s->n * i / n;
 		own.n = s->n * (i + 1) / n - s->n * i / n;
 		if (pipe2(fd, O_CLOEXEC))
 			return pm_fail_errno(err, "cannot make a pipe");
-		w[i].pid = fork();
-		if (!w[i].pid)
+		w[i].fd = fd[0];
+		st = worker_fork(&w[i].pid, err);
+		if (st == PM_OK && !w[i].pid)
 			worker_main(recording, q, &own, fd[1], !i, o);
 		close(fd[1]);
-		w[i].fd = fd[0];
-		if (w[i].pid < 0) {
-			w[i].pid = 0;
-			return pm_fail_errno(err, "cannot fork");
-		}
+		if (st != PM_OK)
+			return PM_ERR;
 	}
 	return PM_OK;
 }
@@ -202,10 +198,7 @@ static enum pm_status start(struct share *w, unsigned n, const char *recording,
 static void release(struct share *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (w[i].pid) {
-			kill(w[i].pid, SIGTERM);
-			waitpid(w[i].pid, NULL, 0);
-		}
+		worker_end(w[i].pid);
 		if (w[i].fd >= 0)
 			close(w[i].fd);
 		pm_buf_release(&w[i].in);
