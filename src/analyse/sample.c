@@ -349,29 +349,37 @@ static enum pm_status simulate_all(struct sampler *s, struct pm_sample_result *r
 	}
 }
 
+enum pm_status pm_sample_period(const struct pm_warm *w, const struct pm_sample_opts *o,
+				uint64_t *period, struct pm_err *err)
+{
+	const uint64_t least = (uint64_t)ceil((double)(o->window + o->warmup) / o->most);
+
+	if (o->period && o->period < least)
+		return pm_fail_request(err, "a period of %llu instructions has more than %g %% of "
+				       "them in time: the least is %llu",
+				       (unsigned long long)o->period, 100 * o->most,
+				       (unsigned long long)least);
+	*period = o->period ? o->period : least;
+	if (w->insns / *period < 2)
+		return pm_fail_file(err, "%llu instructions are too short for samples: two periods "
+				    "of %llu are the least", (unsigned long long)w->insns,
+				    (unsigned long long)*period);
+	return PM_OK;
+}
+
 enum pm_status pm_sample_run(const char *path, const struct pm_warm *w, const char *const *config,
 			     const struct pm_sample_opts *o, struct pm_sample_result *r,
 			     struct pm_err *err)
 {
-	const uint64_t one = o->window + o->warmup;
 	struct sampler s = { .path = path, .warm = w, .o = o, .config = config, .insns = w->insns };
 	enum pm_status st;
 
 	*r = (struct pm_sample_result){ .insns = w->insns };
 	while (config[s.ncore])
 		s.ncore++;
-	s.period = (uint64_t)ceil((double)one / o->most);
-	if (o->period && o->period < s.period)
-		return pm_fail_request(err, "a period of %llu instructions has more than %g %% of "
-				       "them in time: the least is %llu",
-				       (unsigned long long)o->period, 100 * o->most,
-				       (unsigned long long)s.period);
-	s.period = o->period ? o->period : s.period;
+	if (pm_sample_period(w, o, &s.period, err) != PM_OK)
+		return PM_ERR;
 	s.n = s.insns / s.period;
-	if (s.n < 2)
-		return pm_fail_file(err, "%llu instructions are too short for samples: two periods "
-				    "of %llu are the least", (unsigned long long)s.insns,
-				    (unsigned long long)s.period);
 	s.start = pm_alloc(s.n * sizeof *s.start);
 	s.done = pm_alloc(s.n * sizeof *s.done);
 	s.got = pm_alloc(s.n * s.ncore * sizeof *s.got);

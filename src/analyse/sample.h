@@ -61,6 +61,10 @@ struct pm_sample_result {
 	struct pm_sampled *core;	/* by configuration */
 };
 
+/* *@period: instructions from one window to the next. PM_ERR: @o makes no sense, or the trace of @w
+ * is too short. pm_sample_run() asks, too; who keeps a store wants to know it before. */
+enum pm_status pm_sample_period(const struct pm_warm *w, const struct pm_sample_opts *o,
+				uint64_t *period, struct pm_err *err);
 /* @config: NULL-ended configurations of `core`. @w: the store for this trace. */
 enum pm_status pm_sample_run(const char *path, const struct pm_warm *w, const char *const *config,
 			     const struct pm_sample_opts *o, struct pm_sample_result *r,

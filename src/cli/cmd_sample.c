@@ -9,6 +9,7 @@
 #include "analyse/sample.h"
 #include "analyse/walk.h"
 #include "base/thread.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/named_files.h"
 #include "cli/traces.h"
@@ -49,27 +50,29 @@ static double percent(const char *text, const char *option, double least, double
 
 #define EVERY 100000u
 
-/* The store in @file, or a new one that goes there: *@made. NULL: none is kept. @every:
- * instructions of an interval; UINT64_MAX: as it is, or EVERY. */
+/* The store in @file, or a new one that goes there, if samples for @o can be had of it. NULL: none
+ * is kept. @every: instructions of an interval; UINT64_MAX: as it is, or EVERY. */
 static enum pm_status store_of(const char *file, const char *trace, uint64_t every,
-			       unsigned threads, struct pm_warm *w, bool *made,
+			       const struct pm_sample_opts *o, struct pm_warm *w,
 			       struct pm_err *err)
 {
 	struct pm_walk_facts f;
 	struct pm_buf b = { 0 };
 	struct stat st;
+	uint64_t period;
 	const char *why;
 	enum pm_status s;
 
 	if (!file || access(file, F_OK)) {
 		err->file = trace;
-		s = pm_warm_make(trace, every == UINT64_MAX ? EVERY : every, threads, w, err);
+		s = pm_warm_make(trace, every == UINT64_MAX ? EVERY : every, o->threads, w, err);
+		if (!s)
+			s = pm_sample_period(w, o, &period, err);
 		if (s || !file)
 			return s;
 		err->file = NULL;
 		pm_warm_put(w, &b);
-		s = pm_report_save(file, &b, err);
-		*made = s == PM_OK;
+		s = pm_file_save(file, &b, err);
 		pm_buf_release(&b);
 		return s;
 	}
@@ -134,7 +137,6 @@ int cmd_sample(int argc, char **argv)
 {
 	struct pm_sample_opts o = PM_SAMPLE_DEFAULTS;
 	const char *error = NULL, *confidence = NULL, *most = NULL, *store = NULL, *json = NULL;
-	bool made = false;
 	struct pm_opt_list cores = { 0 };
 	uint64_t every = UINT64_MAX, jobs = pm_processors();
 	const struct pm_opt opts[] = {
@@ -192,12 +194,10 @@ int cmd_sample(int argc, char **argv)
 		config[i] = cores.v[i];
 	s = check(argv[0], config, &err);
 	if (!s)
-		s = store_of(store, argv[0], every, o.threads, &warm, &made, &err);
+		s = store_of(store, argv[0], every, &o, &warm, &err);
 	if (!s) {
 		err.file = argv[0];
 		s = pm_sample_run(argv[0], &warm, config, &o, &got, &err);
-		if (s && made)		/* of a trace that is too short it is of no use */
-			unlink(store);
 	}
 	if (!s) {
 		struct pm_result *r = pm_result_for("sample");
