@@ -55,6 +55,18 @@ enum pm_status pm_file_read(const char *path, struct pm_buf *to, struct pm_err *
 	return st;
 }
 
+bool pm_file_head(const char *path, void *head, size_t n)
+{
+	struct stat st;
+	const int fd = !stat(path, &st) && S_ISREG(st.st_mode) ?
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	const bool has = fd >= 0 && pread(fd, head, n, 0) == (ssize_t)n;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
 static bool write_pieces(int fd, const struct pm_file_pieces *p)
 {
 	struct pm_buf piece = { 0 };

@@ -19,6 +19,10 @@ bool pm_fd_write(int fd, const void *p, size_t n);
 /* All of @path ("-": standard input), behind what is in @to. */
 enum pm_status pm_file_read(const char *path, struct pm_buf *to, struct pm_err *err);
 
+/* The first @n bytes of an ordinary file. False: it has fewer, or is none - a FIFO is not opened,
+ * for that would take its writer away from whoever reads it. */
+bool pm_file_head(const char *path, void *head, size_t n);
+
 /* Write @b to @path ("-": standard output; a FIFO or device: directly; else a temporary file that
  * is renamed when complete). A full disk is an error and leaves nothing behind. */
 enum pm_status pm_file_save(const char *path, const struct pm_buf *b, struct pm_err *err);

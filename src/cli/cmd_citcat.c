@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 
 #include "analyse/sims.h"
 #include "base/result.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/machine_guest.h"
 #include "cli/named_files.h"
@@ -31,13 +31,8 @@ static int fail(const struct pm_err *err)
 static bool is_x86(const char *path)
 {
 	uint8_t head[8];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool is = fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head &&
-		  catx_is(head, sizeof head);
 
-	if (fd >= 0)
-		close(fd);
-	return is;
+	return pm_file_head(path, head, sizeof head) && catx_is(head, sizeof head);
 }
 
 /* "x.cat" -> "x.ims" */
@@ -535,18 +530,18 @@ static int stat_(int argc, char **argv)
 	st = is_x86(argv[0]) ? guest_cat_stat(argv[0], r, &err) : citcat_stat(argv[0], r, &err);
 	if (st == PM_OK && json) {
 		pm_result_json(r, &out);
-		st = pm_report_save(json, &out, &err);
+		st = pm_file_save(json, &out, &err);
 		out.n = 0;
 	}
 	if (st == PM_OK && csv) {
 		pm_result_csv(r, &out);
-		st = pm_report_save(csv, &out, &err);
+		st = pm_file_save(csv, &out, &err);
 		out.n = 0;
 	}
 	if (st == PM_OK && parquet) {
 		st = pm_result_parquet(r, &out, &err);
 		if (st == PM_OK)
-			st = pm_report_save(parquet, &out, &err);
+			st = pm_file_save(parquet, &out, &err);
 		out.n = 0;
 	}
 	if (st == PM_OK && html)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/machine_guest.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "analyse/cache_sim.h"
 #include "analyse/sims.h"
 #include "base/elapsed.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/traces.h"
 #include "report/out.h"
@@ -434,13 +434,18 @@ static void no_files(struct machine_guest *g)
 bool machine_guest_is_saved(const char *path)
 {
 	uint8_t head[8];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	bool is = fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head &&
-		  catx_is_saved(head, sizeof head);
 
-	if (fd >= 0)
-		close(fd);
-	return is;
+	return pm_file_head(path, head, sizeof head) && catx_is_saved(head, sizeof head);
+}
+
+/* The file that the guest came from is not needed any more. */
+static int end_file(struct machine_guest *g, struct catx *x, int ret, const struct pm_err *err)
+{
+	if (pm_failed(err))
+		traces_fail(err);
+	guest_machine_release(&g->qemu);
+	catx_release(x);
+	return ret;
 }
 
 int machine_guest_from(struct machine_guest *g, const char *path)
@@ -465,11 +470,7 @@ int machine_guest_from(struct machine_guest *g, const char *path)
 			ret = machine_guest(g);
 		}
 	}
-	if (pm_failed(&err))
-		traces_fail(&err);
-	guest_machine_release(&g->qemu);
-	catx_release(&x);
-	return ret;
+	return end_file(g, &x, ret, &err);
 }
 
 int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
@@ -495,9 +496,5 @@ int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
 		g->verify = verify ? path : NULL;
 		ret = machine_guest(g);
 	}
-	if (pm_failed(&err))
-		traces_fail(&err);
-	guest_machine_release(&g->qemu);
-	catx_release(&x);
-	return ret;
+	return end_file(g, &x, ret, &err);
 }

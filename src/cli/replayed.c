@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/replayed.h"
 #include "collect/citcat/citcat.h"
@@ -24,22 +24,15 @@
 
 enum replayed { NOT_REPLAYED, RECORDING, CITCAT };
 
-/* Only an ordinary file is: opening a FIFO would take its writer away from whoever reads it. */
 static enum replayed kind_of(const char *path)
 {
 	uint8_t head[8];
-	struct stat st;
-	const int fd = !stat(path, &st) && S_ISREG(st.st_mode) ?
-		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-	enum replayed kind = NOT_REPLAYED;
 
-	if (fd >= 0 && pread(fd, head, sizeof head, 0) == sizeof head)
-		kind = rec_is(head, sizeof head) ? RECORDING
-		     : citcat_is_packed(head, sizeof head) || catx_is_packed(head, sizeof head)
-		       ? CITCAT : NOT_REPLAYED;
-	if (fd >= 0)
-		close(fd);
-	return kind;
+	if (!pm_file_head(path, head, sizeof head))
+		return NOT_REPLAYED;
+	return rec_is(head, sizeof head) ? RECORDING
+	     : citcat_is_packed(head, sizeof head) || catx_is_packed(head, sizeof head) ? CITCAT
+	     : NOT_REPLAYED;
 }
 
 /* This program once more, writing to @out, and what it says to @said. It ends with us. */
