@@ -4,7 +4,9 @@
 RT_DIR  := src/collect/runtime
 RT_SRCS := $(addprefix $(RT_DIR)/,elements.c from_translated.c resume.c library.c memory_calls.c proc_self.c exec_ranges.c signal.c sigstate.c single_steps.c \
            syscall.c trace_buffer.c)
-RT_LIVE := $(addprefix $(RT_DIR)/,begin.c address_limit.c mailbox.c without_controller.c odd_insns.c to_log.c shared_files.c shared_segments.c group_token.c robust.c from_log.c clock.c token.c stop_here.c replay_start.c replay_filter.c)
+RT_LIVE := $(addprefix $(RT_DIR)/,begin.c address_limit.c mailbox.c without_controller.c odd_insns.c to_log.c \
+           shared_files.c shared_segments.c group_token.c robust.c from_log.c clock.c token.c stop_here.c \
+           replay_start.c replay_filter.c)
 RT_DEPS := $(wildcard $(RT_DIR)/*.h $(RT_DIR)/*/*.h) $(wildcard $(RT_DIR)/*.inc) $(RT_DIR)/rt.ld src/collect/runtime.mk
 RT_B    := $(B)/rt
 RT_WARN := -Wall -Wextra -Wno-unused-parameter $(if $(WERROR),-Werror)
@@ -22,7 +24,8 @@ RT_FLAGS32 := $(RT_FLAGS) -m32 -fno-pie $(RT_LINK) -Wl,-T,$(RT_DIR)/rt.ld \
 RT_ALL  := $(addprefix $(RT_B)/,rt.elf rt32.elf rti.elf rti32.elf start.elf start32.elf)
 EXTRA_OBJS += $(RT_B)/image.o $(RT_B)/image32.o $(RT_B)/rti-image.o $(RT_B)/rti32-image.o
 
-$(RT_B)/rt.elf: $(RT_SRCS) $(RT_LIVE) $(addprefix $(RT_DIR)/,x86_64.c contexts.c map_program.c entry_x86_64.S) $(RT_DEPS)
+$(RT_B)/rt.elf: $(RT_SRCS) $(RT_LIVE) \
+		$(addprefix $(RT_DIR)/,x86_64.c contexts.c map_program.c entry_x86_64.S) $(RT_DEPS)
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(RT_FLAGS64) $(RT_ROOM) -o $@ $(filter %.c %.S,$^)
 

@@ -23,7 +23,7 @@ void qmp_release(struct qmp *q)
 }
 
 /* What is there. False: it is the last, or makes no sense. */
-static bool take(struct qmp *q)
+static bool receive_lines(struct qmp *q)
 {
 	ssize_t n;
 
@@ -65,7 +65,7 @@ void qmp_listen(struct qmp *q)
 {
 	size_t used = 0;
 
-	take(q);
+	receive_lines(q);
 	while (next_line(q, &used))
 		;
 }
@@ -106,7 +106,7 @@ enum pm_status qmp_ask(struct qmp *q, const char *command, const char *arguments
 		bool more;
 
 		poll(&p, 1, TICK);
-		more = take(q);
+		more = receive_lines(q);
 		line = find_answer(q, &used);
 		if (line)
 			break;

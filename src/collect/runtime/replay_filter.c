@@ -49,19 +49,19 @@ struct call_filter {
 	u32 n;
 };
 
-static void put(struct call_filter *f, uint16_t code, u8 jt, u8 jf, u32 k)
+static void add_step(struct call_filter *f, uint16_t code, u8 jt, u8 jf, u32 k)
 {
 	f->code[f->n++] = (struct bpf){ code, jt, jf, k };
 }
 
-static void put_free(struct call_filter *f, u32 nr)
+static void allow_call(struct call_filter *f, u32 nr)
 {
-	put(f, JEQ, 0, 1, nr);
-	put(f, RET_, 0, 0, ALLOW);
+	add_step(f, JEQ, 0, 1, nr);
+	add_step(f, RET_, 0, 0, ALLOW);
 }
 
 /* The calls of @width: 1 i386. */
-static void put_part(struct call_filter *f, int width, u32 pid, int executes)
+static void add_width(struct call_filter *f, int width, u32 pid, int executes)
 {
 	/* of a process that nobody knows yet the upper half of its number, which has none */
 	const u32 whose = pid ? 0 : ABOVE;
@@ -77,21 +77,22 @@ static void put_part(struct call_filter *f, int width, u32 pid, int executes)
 		{ AT_rt_sigqueueinfo, whose, { pid, pid, pid, pid, pid } },
 	};
 
-	put(f, LD, 0, 0, 0);
+	add_step(f, LD, 0, 0, 0);
 	for (u32 i = 0; i < NR_OF(free_calls); i++)
 		if (free_calls[i][width] != NONE)
-			put_free(f, free_calls[i][width]);
+			allow_call(f, free_calls[i][width]);
 	if (executes)
-		put_free(f, other_calls[AT_execve][width]);
+		allow_call(f, other_calls[AT_execve][width]);
 	for (u32 i = 0; i < NR_OF(some); i++) {
-		put(f, JEQ, 0, 8, other_calls[some[i].call][width]);
-		put(f, LD, 0, 0, some[i].arg == ABOVE ? ARGUMENT(0) + 4 : ARGUMENT(some[i].arg));
+		add_step(f, JEQ, 0, 8, other_calls[some[i].call][width]);
+		add_step(f, LD, 0, 0, some[i].arg == ABOVE ? ARGUMENT(0) + 4
+							   : ARGUMENT(some[i].arg));
 		for (u32 k = 0; k < NR_OF(some[i].value); k++)
-			put(f, JEQ, (u8)(5 - k), 0, some[i].value[k]);
-		put(f, RET_, 0, 0, KILL);
-		put(f, RET_, 0, 0, ALLOW);
+			add_step(f, JEQ, (u8)(5 - k), 0, some[i].value[k]);
+		add_step(f, RET_, 0, 0, KILL);
+		add_step(f, RET_, 0, 0, ALLOW);
 	}
-	put(f, RET_, 0, 0, KILL);
+	add_step(f, RET_, 0, 0, KILL);
 }
 
 void rt_replay_filter(u32 pid, int widths)
@@ -101,16 +102,16 @@ void rt_replay_filter(u32 pid, int widths)
 	struct { word n; const struct bpf *code; } out = { 0, f.code };
 	u32 jump;
 
-	put(&f, LD, 0, 0, 4);
-	put(&f, JEQ, 1, 0, RT_AUDIT_ARCH);
+	add_step(&f, LD, 0, 0, 4);
+	add_step(&f, JEQ, 1, 0, RT_AUDIT_ARCH);
 	jump = f.n;
-	put(&f, RET_, 0, 0, KILL);
-	put_part(&f, own, pid, widths);
+	add_step(&f, RET_, 0, 0, KILL);
+	add_width(&f, own, pid, widths);
 	if (widths) {
 		f.code[jump] = (struct bpf){ JA, 0, 0, f.n - jump - 1 };
-		put(&f, JEQ, 1, 0, audit_arch[!own]);
-		put(&f, RET_, 0, 0, KILL);
-		put_part(&f, !own, pid, widths);
+		add_step(&f, JEQ, 1, 0, audit_arch[!own]);
+		add_step(&f, RET_, 0, 0, KILL);
+		add_width(&f, !own, pid, widths);
 	}
 	out.n = f.n;
 	rt_sys(NR_prctl, 38 /* PR_SET_NO_NEW_PRIVS */, 1, 0, 0, 0);
