@@ -93,6 +93,14 @@ enum pm_status pm_fail_errno(struct pm_err *e, const char *fmt, ...)
 	return PM_ERR;
 }
 
+bool pm_err_is_errno(const struct pm_err *e, int errnum)
+{
+	const char *why = strerror(errnum);
+	const size_t n = strlen(e->msg), m = strlen(why);
+
+	return n >= m && !strcmp(e->msg + n - m, why);
+}
+
 void pm_err_format(const struct pm_err *e, char *buf, size_t size)
 {
 	char line[4500];			/* the longest path, and the message */

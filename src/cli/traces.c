@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "analyse/sims.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/replayed.h"
 #include "cli/run_ends.h"
@@ -21,12 +22,10 @@
  * end of it as if it had come to us. */
 static void end_by_pipe(const struct pm_err *err)
 {
-	const char *why = strerror(EPIPE);
-	const size_t n = strlen(err->msg), m = strlen(why);
 	struct sigaction act;
 	sigset_t set;
 
-	if (n < m || strcmp(err->msg + n - m, why) || sigaction(SIGPIPE, NULL, &act) ||
+	if (!pm_err_is_errno(err, EPIPE) || sigaction(SIGPIPE, NULL, &act) ||
 	    act.sa_handler != SIG_DFL)
 		return;
 	sigemptyset(&set);
@@ -140,7 +139,7 @@ int traces_json(const struct pm_result *r, const char *path)
 	int status = 0;
 
 	pm_result_json(r, &b);
-	if (pm_report_save(path, &b, &err) != PM_OK)
+	if (pm_file_save(path, &b, &err) != PM_OK)
 		status = traces_fail(&err);
 	pm_buf_release(&b);
 	return status;
