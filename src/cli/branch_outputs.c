@@ -4,6 +4,7 @@
 
 #include "analyse/branch_perf.h"
 #include "base/file_pattern.h"
+#include "base/whole_file.h"
 #include "cli/branch_outputs.h"
 #include "cli/manners.h"
 #include "report/out.h"
@@ -83,7 +84,7 @@ static enum pm_status save(const struct branch_outputs *b, const struct pm_branc
 
 	if (st == PM_OK) {
 		err->file = NULL;
-		st = pm_report_save(path, &text, err);
+		st = pm_file_save(path, &text, err);
 	}
 	pm_buf_release(&text);
 	return st;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyse/sims.h"
+#include "base/whole_file.h"
 #include "cli/cli.h"
 #include "cli/traces.h"
 #include "report/out.h"
@@ -644,7 +645,7 @@ int cmd_completion(int argc, char **argv)
 		pm_opt_tables(c->run, 1, words, see, &d);
 	}
 	shell->end(&out);
-	if (pm_report_save("-", &out, &err) != PM_OK)
+	if (pm_file_save("-", &out, &err) != PM_OK)
 		status = traces_fail(&err);
 	pm_buf_release(&out);
 	return status;

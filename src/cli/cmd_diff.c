@@ -9,6 +9,7 @@
 #include "analyse/tree_read.h"
 #include "analyse/tree_sink.h"
 #include "base/json.h"
+#include "base/whole_file.h"
 #include "cli/named_files.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
@@ -211,14 +212,14 @@ static enum pm_status write_outputs(const struct diff_outputs *to, const struct 
 	if (to->json) {
 		pm_diff_result(o, r);
 		pm_result_json(r, &b);
-		s = pm_report_save(to->json, &b, err);
+		s = pm_file_save(to->json, &b, err);
 		b.n = 0;
 	}
 	if (!s && to->html)
 		s = pm_diff_html(o, to->html, err);
 	if (!s && (to->text || (!to->quiet && !(to->json && !strcmp(to->json, "-"))))) {
 		pm_diff_text(o, pm_report_width(to->text ? -1 : STDOUT_FILENO), &b);
-		s = pm_report_save(to->text ? to->text : "-", &b, err);
+		s = pm_file_save(to->text ? to->text : "-", &b, err);
 	}
 	pm_buf_release(&b);
 	pm_result_free(r);

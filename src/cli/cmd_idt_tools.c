@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "analyse/idt_counts.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
@@ -172,7 +173,7 @@ static int show(struct pm_result *r, const struct shown *to)
 
 	if (!status && to->csv) {
 		pm_result_csv(r, &out);
-		if (pm_report_save(to->csv, &out, &err) != PM_OK)
+		if (pm_file_save(to->csv, &out, &err) != PM_OK)
 			status = traces_fail(&err);
 		out.n = 0;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "base/whole_file.h"
 #include "cli/branch_outputs.h"
 #include "cli/named_files.h"
 #include "cli/progress.h"
@@ -91,7 +92,7 @@ static enum pm_status merge_all(int n, char **path, const char *out, struct pm_e
 	if (st == PM_OK) {
 		pm_branch_file_text(&sum, &text);
 		err->file = NULL;
-		st = pm_report_save(out, &text, err);
+		st = pm_file_save(out, &text, err);
 	}
 	pm_buf_release(&text);
 	pm_branch_file_release(&sum);

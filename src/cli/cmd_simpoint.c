@@ -15,6 +15,7 @@
 #include "analyse/sims.h"
 #include "base/json.h"
 #include "base/thread.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/named_files.h"
 #include "cli/progress.h"
@@ -212,7 +213,7 @@ static void remove_trace(const char *dir)
 static enum pm_status save(const char *dir, const char *name, struct pm_buf *b, struct pm_err *err)
 {
 	char *path = inside(dir, name);
-	enum pm_status s = pm_report_save(path, b, err);
+	enum pm_status s = pm_file_save(path, b, err);
 
 	b->n = 0;
 	if (err->file == path)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/temp.h"
+#include "base/whole_file.h"
 #include "cli/duckdb.h"
 #include "cli/named_files.h"
 #include "cli/replayed.h"
@@ -157,7 +158,7 @@ int cmd_sql(int argc, char **argv)
 		s = duckdb_run((const char *)setup.p, argv[n - 1], form,
 			       file && strcmp(file, "-") ? &out : NULL, &err);
 	if (!s && file && strcmp(file, "-"))
-		s = pm_report_save(file, &out, &err);
+		s = pm_file_save(file, &out, &err);
 	for (int i = 0; i < n - 1; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);

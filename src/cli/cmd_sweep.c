@@ -10,6 +10,7 @@
 #include "analyse/sims.h"
 #include "base/elapsed.h"
 #include "base/result.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/named_files.h"
 #include "cli/progress.h"
@@ -386,7 +387,7 @@ static enum pm_status show_state(const struct sweep_state *t, const struct open_
 	if (live)
 		pm_buf_printf(&b, "\033[H\033[J");
 	sweep_state_text(t, &s->d, &s->p, 10, &b);
-	st = pm_report_save("-", &b, err);
+	st = pm_file_save("-", &b, err);
 	pm_buf_release(&b);
 	return st;
 }

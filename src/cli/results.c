@@ -8,6 +8,7 @@
 #include "analyse/sims.h"
 #include "analyse/thread_counts.h"
 #include "base/result.h"
+#include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/named_files.h"
 #include "cli/progress.h"
@@ -140,7 +141,7 @@ static enum pm_status page(struct results *o, const struct pm_result *r, struct 
 
 static enum pm_status save(const char *path, struct pm_buf *b, struct pm_err *err)
 {
-	enum pm_status s = pm_report_save(path, b, err);
+	enum pm_status s = pm_file_save(path, b, err);
 
 	b->n = 0;
 	return s;

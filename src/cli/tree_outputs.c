@@ -140,7 +140,7 @@ static enum pm_status save(const char *path, struct pm_buf *b, struct pm_err *er
 	enum pm_status st;
 
 	err->file = NULL;
-	st = pm_report_save(path, b, err);
+	st = pm_file_save(path, b, err);
 	b->n = 0;
 	return st;
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/whole_file.h"
 #include "report/coverage_report.h"
 #include "report/out.h"
 
@@ -83,7 +84,7 @@ enum pm_status pm_cover_lcov(const struct pm_cover_files *c, const char *path, s
 		}
 		pm_buf_printf(&b, "LF:%zu\nLH:%u\nend_of_record\n", f->nline, hit);
 	}
-	st = pm_report_save(path, &b, err);
+	st = pm_file_save(path, &b, err);
 	pm_buf_release(&b);
 	return st;
 }
@@ -247,7 +248,7 @@ enum pm_status pm_cover_cobertura(const struct pm_cover_files *c, const char *di
 		if (c->v[i].nline)
 			put_package(&b, c, i, dir);
 	pm_buf_printf(&b, "</packages>\n</coverage>\n");
-	st = pm_report_save(path, &b, err);
+	st = pm_file_save(path, &b, err);
 	pm_buf_release(&b);
 	return st;
 }
@@ -299,7 +300,7 @@ enum pm_status pm_cover_drcov(const struct pm_cover *c, const char *path, struct
 			entry[7] = (uint8_t)(i >> 8);
 			pm_buf_add(&b, entry, sizeof entry);
 		}
-	st = pm_report_save(path, &b, err);
+	st = pm_file_save(path, &b, err);
 	pm_buf_release(&b);
 	return st;
 }

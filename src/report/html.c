@@ -7,6 +7,7 @@
 #include "report/html.h"
 #include "report/out.h"
 #include "base/sha256.h"
+#include "base/whole_file.h"
 
 /* The style and the script of every page are files in page/. */
 #define FILE_INTO(path) ".incbin \"src/report/page/" path "\"\n"
@@ -392,7 +393,7 @@ enum pm_status pm_html_finish(struct pm_html *h, const char *path, struct pm_err
 	pm_html_markup(h, "</main>\n<footer>pugmark " PM_VERSION "</footer>\n<script>");
 	pm_html_markup(h, page_js);
 	pm_html_markup(h, "</script>\n</body>\n</html>\n");
-	return pm_report_save(path, &h->b, err);
+	return pm_file_save(path, &h->b, err);
 }
 
 void pm_html_release(struct pm_html *h)

@@ -7,6 +7,7 @@
 #include "analyse/calls.h"
 #include "analyse/profile_costs.h"
 #include "base/printable.h"
+#include "base/whole_file.h"
 #include "report/listing_report.h"
 #include "report/listing_view.h"
 #include "report/out.h"
@@ -381,7 +382,7 @@ enum pm_status pm_report_annotated(struct pm_profile *p, const struct pm_report_
 	l = pm_listing_new(&c, &book.names, &book);
 	s = pm_listing_print(l, &lo, &out, err);
 	if (!s)
-		s = pm_report_save(path, &out, err);
+		s = pm_file_save(path, &out, err);
 	pm_buf_release(&out);
 	pm_listing_free(l);
 	pm_costs_release(&c);

@@ -9,13 +9,7 @@
 
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "base/whole_file.h"
 #include "report/out.h"
-
-enum pm_status pm_report_save(const char *path, const struct pm_buf *text, struct pm_err *err)
-{
-	return pm_file_save(path, text, err);
-}
 
 static enum pm_status to_buf(void *to, const void *p, size_t n, struct pm_err *err)
 {

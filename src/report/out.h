@@ -7,9 +7,6 @@
 #include "base/mem.h"
 #include "base/parquet.h"
 
-/* pm_file_save() */
-enum pm_status pm_report_save(const char *path, const struct pm_buf *b, struct pm_err *err);
-
 /* Whether that could work, for all @n: asked before hours are spent on what is to be written. NULL
  * is fine. */
 enum pm_status pm_report_can_save(const char *const *path, size_t n, struct pm_err *err);

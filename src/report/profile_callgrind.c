@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/whole_file.h"
 #include "pugmark/pugmark.h"
 #include "report/out.h"
 #include "report/profile_report.h"
@@ -207,7 +208,7 @@ enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_
 	free(v);
 	pm_buf_printf(&f.b, "\ntotals: %llu %llu %llu\n", (unsigned long long)f.sum[0],
 		      (unsigned long long)f.sum[1], (unsigned long long)f.sum[2]);
-	st = pm_report_save(path, &f.b, err);
+	st = pm_file_save(path, &f.b, err);
 	release_names(&f.ob);
 	release_names(&f.fl);
 	release_names(&f.fn);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/result.h"
+#include "base/whole_file.h"
 #include "pugmark/pugmark.h"
 #include "report/out.h"
 #include "report/profile_report.h"
@@ -205,7 +206,7 @@ enum pm_status pm_report_json(struct pm_profile *p, const struct pm_report_opts 
 	pm_report_result(p, o, r);
 	pm_result_json(r, &b);
 	pm_result_free(r);
-	st = pm_report_save(path, &b, err);
+	st = pm_file_save(path, &b, err);
 	pm_buf_release(&b);
 	return st;
 }
@@ -236,7 +237,7 @@ enum pm_status pm_report_csv(struct pm_profile *p, const struct pm_report_opts *
 			      pm_percent(f->insns, p->sum.insns));
 	}
 	free(order);
-	st = pm_report_save(path, &b, err);
+	st = pm_file_save(path, &b, err);
 	pm_buf_release(&b);
 	return st;
 }
@@ -278,7 +279,7 @@ enum pm_status pm_report_parquet(struct pm_profile *p, const char *path, struct 
 		st = pm_parquet_finish(t, err);
 	pm_parquet_free(t);
 	if (!st)
-		st = pm_report_save(path, &b, err);
+		st = pm_file_save(path, &b, err);
 	pm_buf_release(&b);
 	return st;
 }

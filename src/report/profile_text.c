@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/whole_file.h"
 #include "report/out.h"
 #include "report/profile_report.h"
 #include "report/width.h"
@@ -369,7 +370,7 @@ enum pm_status pm_report_text_file(struct pm_profile *p, const struct pm_report_
 	enum pm_status st;
 
 	render(&t);
-	st = pm_report_save(path, &t.b, err);
+	st = pm_file_save(path, &t.b, err);
 	pm_buf_release(&t.b);
 	return st;
 }

@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "base/result.h"
+#include "base/whole_file.h"
 #include "report/out.h"
 #include "report/result_facts.h"
 #include "report/result_view.h"
@@ -435,7 +436,7 @@ enum pm_status pm_result_print(const struct pm_result *r, unsigned rows, struct 
 	enum pm_status st;
 
 	pm_result_text(r, rows, pm_report_width(STDOUT_FILENO), &text);
-	st = pm_report_save("-", &text, err);
+	st = pm_file_save("-", &text, err);
 	pm_buf_release(&text);
 	return st;
 }
@@ -448,7 +449,7 @@ enum pm_status pm_result_show(const struct pm_result *r, unsigned rows, const ch
 
 	if (json) {
 		pm_result_json(r, &out);
-		st = pm_report_save(json, &out, err);
+		st = pm_file_save(json, &out, err);
 		pm_buf_release(&out);
 	}
 	return st == PM_OK && !(json && !strcmp(json, "-")) ? pm_result_print(r, rows, err) : st;
