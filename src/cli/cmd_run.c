@@ -127,11 +127,6 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 	return st;
 }
 
-static void print_stat(const char *name, uint64_t n)
-{
-	fprintf(stderr, "%s: %llu\n", name, (unsigned long long)n);
-}
-
 /* How often each block ran, and each edge if that is wanted: run it, and report. The exit
  * status. */
 static int run_counted(struct pm_run_opts *o, const struct outputs *f, const struct run_trace *t)
@@ -398,8 +393,7 @@ static void set_cache_limit(struct pm_run_opts *o, const char *size)
 
 int cmd_run(int argc, char **argv)
 {
-	struct pm_run_opts o = { RUN_DEFAULTS,
-				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
+	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct outputs f = { 0 };
 	struct run_trace t = TRACE_DEFAULTS;
 	const char *cache_limit = NULL, *pid = NULL, *after = NULL;
@@ -476,8 +470,7 @@ static int replay_wanted(const char *recording, uint64_t jobs, struct run_trace 
 
 int cmd_replay(int argc, char **argv)
 {
-	struct pm_run_opts o = { RUN_DEFAULTS,
-				 .stat = getenv("PUGMARK_STATS") ? print_stat : NULL };
+	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct outputs f = { 0 };
 	struct run_trace t = TRACE_DEFAULTS;
 	const char *cache_limit = NULL;

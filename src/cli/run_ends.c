@@ -42,6 +42,11 @@ void run_say_death(void *ctx, int sig, unsigned removed)
 	_exit(1);
 }
 
+void run_print_stat(const char *name, uint64_t n)
+{
+	fprintf(stderr, "%s: %llu\n", name, (unsigned long long)n);
+}
+
 void run_print_warning(void *ctx, const char *text)
 {
 	char line[8192];

@@ -65,3 +65,6 @@ $ py=/usr/bin/python3; [ -x $py ] || { echo 1; exit; }; export PYTHONHASHSEED=0 
 + late() { pugmark run --cache-dir "$PWD/p" -o /dev/null -- $py -S -c "$1" 2>&1 > out | sed -n 's/^requests signal: //p'; }; more="$few; print('aXb'.swapcase(), {1, 2} & {2}, 3.5.hex(), pow(3, 5, 7), 'x'.center(9), bytes(range(9)).hex(), '%5.2f' % 3.7, divmod(7, 3), 'abc'.encode('utf-16'), max({1: 2}.items()))"
 + late "$few" > log; first=$(late "$more"); ls p | grep -c more > log; second=$(late "$more"); echo $((second < first || $(cat log) == 0))
 > 1
+# ... and when a recording counts nothing: the run that waits for a page notes it.
+$ py=/usr/bin/python3; [ -x $py ] || { echo 1; exit; }; export PYTHONHASHSEED=0 PUGMARK_STATS=1; for i in 1 2 3; do pugmark record -o r.pugrec --cache-dir "$PWD/q" -- $py -S -c 'import json; print(json.dumps([1, {"a": 3}]))' 2>&1 >out | sed -n 's/^requests signal: //p' >late; done; [ "$(cat late)" ] || echo 0 >late; echo $(($(cat late) < 50))
+> 1

@@ -275,6 +275,7 @@ void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t 
 	    has_page(m->shadow.filled, page))
 		return;
 	add_page(m->shadow.filled, page);
+	add_page(m->stored.needed, page);
 	for (uint32_t i = m->shadow.entry_from[page]; i < m->shadow.entry_from[page + 1]; i++)
 		space_shadow(s, sp, m, m->text.lo + m->stored.entries[i].pc,
 			     m->code.at + m->stored.entries[i].code);
