@@ -123,7 +123,7 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi,
 		sp->link[sp->nlink++] = nobodys;
 	}
 	for (uint32_t i = 0; i < f->nlink; i++) {
-		uint64_t target = l[i].target + m->text.lo, *head;
+		uint64_t target = l[i].target + m->text.lo;
 
 		if (sp->i386)
 			target = (uint32_t)target;
@@ -133,15 +133,12 @@ static void load_links(const struct spaces *s, struct space *sp, uint32_t mi,
 			continue;
 		}
 		sp->link[sp->nlink] = (struct link){
-			target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false,
+			target, mi, l[i].site, l[i].stub & LINK_STUB, 0, false, false,
 			(l[i].stub & COUNTING_LINK) != 0, (l[i].stub & STALE_LINK) != 0 };
 		link_target(s, sp, sp->nlink, target);
-		if (m->text.lo <= target && target < m->text.hi) {
-			head = pm_map_put(&sp->pending, target, NULL);
-			sp->link[sp->nlink].next = (uint32_t)*head;
-			*head = sp->nlink + 1;
-		}
 		sp->nlink++;
+		if (link_is_within(sp, &sp->link[sp->nlink - 1]))
+			link_wait(sp, (uint32_t)sp->nlink - 1);
 	}
 }
 

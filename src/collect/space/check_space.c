@@ -106,14 +106,15 @@ static bool links_wait_for_targets(const struct spaces *s, struct space *sp)
 
 	for (size_t k = 0; good && pm_map_next(&sp->pending, &k, &pc, &head); )
 		for (uint64_t i = head; good && i; i = sp->link[i - 1].next) {
-			good = i <= sp->nlink && !waits[i - 1] && !sp->link[i - 1].done &&
+			good = i <= sp->nlink && !waits[i - 1] && sp->link[i - 1].waits &&
+			       !sp->link[i - 1].done &&
 			       sp->link[i - 1].target == pc && link_is_within(sp, &sp->link[i - 1]);
 			if (!good)
 				break;
 			waits[i - 1] = true;
 		}
 	for (uint32_t i = 0; good && i < sp->nlink; i++)
-		good = waits[i] || !has_to_wait(s, sp, i);
+		good = waits[i] || (!sp->link[i].waits && !has_to_wait(s, sp, i));
 	free(waits);
 	return good;
 }

@@ -46,16 +46,19 @@ void links_make_code_own(struct spaces *s, struct space *sp, uint32_t mi)
 	}
 }
 
-/* Link @i is to be patched as soon as there is a block at its target. */
+/* Thousands may wait for one target: generated code is translated again and again, and all of it
+ * refers to what never runs. */
 void link_wait(struct space *sp, uint32_t i)
 {
-	uint64_t *head = pm_map_put(&sp->pending, sp->link[i].target, NULL);
+	struct link *l = &sp->link[i];
+	uint64_t *head;
 
-	PM_INVARIANT(5, !sp->link[i].done && link_is_within(sp, &sp->link[i]));
-	for (uint32_t k = (uint32_t)*head; k; k = sp->link[k - 1].next)
-		if (k == i + 1)
-			return;
-	sp->link[i].next = (uint32_t)*head;
+	PM_INVARIANT(5, !l->done && link_is_within(sp, l));
+	if (l->waits)
+		return;
+	head = pm_map_put(&sp->pending, l->target, NULL);
+	l->next = (uint32_t)*head;
+	l->waits = true;
 	*head = i + 1;
 }
 
@@ -63,11 +66,12 @@ void link_wait(struct space *sp, uint32_t i)
 void link_stop_waiting(struct space *sp, uint32_t i)
 {
 	const uint64_t target = sp->link[i].target;
-	uint64_t *head = sp->pending.n ? pm_map_get(&sp->pending, target) : NULL;
+	uint64_t *head = sp->link[i].waits ? pm_map_get(&sp->pending, target) : NULL;
 	uint32_t k;
 
 	if (!head)
 		return;
+	sp->link[i].waits = false;
 	if (*head == i + 1) {
 		*head = sp->link[i].next;
 		if (!*head)
@@ -93,7 +97,7 @@ uint32_t link_add(struct spaces *s, struct space *sp, uint32_t module, uint64_t 
 
 	pm_grow(sp->link, sp->nlink, sp->cap_link);
 	sp->link[sp->nlink++] =
-		(struct link){ target, module, site, stub, 0, false, counting, stale };
+		(struct link){ target, module, site, stub, 0, false, false, counting, stale };
 	link_target(s, sp, i, target);
 	if (link_is_within(sp, &sp->link[i]))
 		link_wait(sp, i);
@@ -110,7 +114,8 @@ void links_resolved(struct spaces *s, struct space *sp, uint64_t pc, uint64_t to
 	for (uint32_t i = (uint32_t)*head; i; i = sp->link[i - 1].next) {
 		struct link *l = &sp->link[i - 1];
 
-		PM_INVARIANT(5, !l->done && l->target == pc && link_is_within(sp, l));
+		PM_INVARIANT(5, !l->done && l->waits && l->target == pc && link_is_within(sp, l));
+		l->waits = false;
 		if (!l->counting || counting)
 			link_patch(s, sp, l, l->counting ? counting : to);
 	}

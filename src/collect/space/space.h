@@ -76,7 +76,8 @@ struct link {
 	uint32_t module, site;		/* offset of the rel32 from the module's code */
 	uint32_t stub;
 	uint32_t next;			/* next pending link to the same target, + 1 */
-	bool done, counting, stale;	/* xl_link.stale */
+	bool done, waits;		/* waits: it is among the pending ones of its target */
+	bool counting, stale;		/* xl_link.stale */
 };
 
 /* An executable mapping, and the file that it is from. Written when the module is made, and by
@@ -426,6 +427,10 @@ static inline uint64_t space_links_at(const struct space *sp)
 
 /* Link @i leads to @target, if there is a place to say so. */
 void link_target(const struct spaces *s, const struct space *sp, size_t i, uint64_t target);
+bool link_is_within(const struct space *sp, const struct link *l);	/* the module it is in */
+/* Link @i, which is within its module and not done, is patched as soon as there is a block at its
+ * target. */
+void link_wait(struct space *sp, uint32_t i);
 
 /* ---- spaces.c: spaces, and their regions of the code file ------------------------------------ */
 /* Create and seal the code file; hooks and options are the caller's to set. */

@@ -102,8 +102,6 @@ uint32_t *shadow_copy_index(const struct module *m);	/* m->entry_from for a copy
 bool modules_are_apart(const struct space *sp);
 
 /* links.c */
-bool link_is_within(const struct space *sp, const struct link *l); /* the module it is in */
-void link_wait(struct space *sp, uint32_t i);
 void link_stop_waiting(struct space *sp, uint32_t i);
 void link_patch(struct spaces *s, struct space *sp, struct link *l, uint64_t to);
 void links_make_code_own(struct spaces *s, struct space *sp, uint32_t mi);
