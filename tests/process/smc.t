@@ -35,3 +35,32 @@ $ cat > j.c <<'E'
 > 112492500
 > 112492500
 > 112492500
+# Translations stay where a call has addresses of code in registers that it does not write through.
+$ cat > s.c <<'E'
++ #define _GNU_SOURCE
++ #include <stdio.h>
++ #include <string.h>
++ #include <sys/mman.h>
++ #include <sys/syscall.h>
++ #include <time.h>
++ #include <unistd.h>
++ int main(void)
++ {
++ 	static const unsigned char code[] = { 0xb8, 7, 0, 0, 0, 0xc3 };	/* mov $7, %eax; ret */
++ 	char *p = mmap(0, 4096, 7, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
++ 	struct timespec now;
++ 	long sum = 0;
++
++ 	memcpy(p, code, sizeof code);
++ 	for (int i = 0; i < 300; i++) {
++ 		sum += ((int (*)(void))p)();
++ 		sum += syscall(SYS_clock_gettime, CLOCK_REALTIME, &now, p, p, p, p);
++ 	}
++ 	printf("%ld\n", sum);
++ }
++ E
++ gcc s.c -o s; for how in 'run -q -o /dev/null' 'record -o s.pugrec'; do PUGMARK_STATS=1 pugmark $how -- ./s 2>stats; awk '/^requests open/ { n++ } END { print n + 0 }' stats; done
+> 2100
+> 0
+> 2100
+> 0

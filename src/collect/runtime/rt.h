@@ -625,6 +625,9 @@ int rt_dispatch(struct rt_block *b);		/* likewise, whether it is logged or not *
 void rt_call_result(struct rt_block *b);		/* it has been made, and is traced */
 void rt_call_again(struct rt_block *b);		/* it has not: a signal comes first */
 int rt_open_pages(struct rt_block *b);		/* after EFAULT. 1: execute it again */
+/* to_log.c: what the call of @b may write to, but for what it finds in memory: so many */
+#define RT_WRITES 8u
+u32 rt_call_writes(const struct rt_block *b, word at[RT_WRITES]);
 
 /* ---- address_limit.c ------------------------------------------------------------------------- */
 int rt_do_limit(struct rt_block *b);		/* 1: execute it in the window */

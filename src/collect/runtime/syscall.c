@@ -413,14 +413,26 @@ static void do_shmdt(struct rt_block *b)
 }
 
 /* ---- the kernel writes to code --------------------------------------------------------------- */
-/* Where code and data share writable pages, those with translations are write-protected: the
- * program's own writes trap, but the kernel's fail, or end early. What a call may write to is
- * opened before; what it finds by itself (an iovec), when it has failed. */
-static void open_arguments(struct rt_block *b)
+#ifdef RT_IDT				/* it has no table of system calls */
+u32 rt_call_writes(const struct rt_block *b, word at[RT_WRITES])
 {
 	const word arg[6] = { ARG0, ARG1, ARG2, ARG3, ARG4, ARG5 };
 
-	for (u32 k = 0; k < NR_OF(arg); k++) {
+	rt_memcpy(at, arg, sizeof arg);
+	return NR_OF(arg);
+}
+#endif
+
+/* Where code and data share writable pages, those with translations are write-protected: the
+ * program's own writes trap, but the kernel's fail, or end early. What a call may write to is
+ * opened before; what it finds by itself (an iovec), when it has failed. Other registers count for
+ * nothing: they often point into code, and all that is translated there would go with each call. */
+static void open_arguments(struct rt_block *b)
+{
+	word arg[RT_WRITES];
+	const u32 n = rt_call_writes(b, arg);
+
+	for (u32 k = 0; k < n; k++) {
 		int hit = 0;
 
 		if (arg[k] < 65536)

@@ -159,6 +159,39 @@ long rt_sub_call(const struct rt_block *b, u64 *at, int *real)
 	return -1;
 }
 
+/* ---- any program ----------------------------------------------------------------------------- */
+static u32 all_arguments(const word a[6], word at[RT_WRITES])
+{
+	for (u32 i = 0; i < 6; i++)
+		at[i] = a[i];
+	return 6;
+}
+
+u32 rt_call_writes(const struct rt_block *b, word at[RT_WRITES])
+{
+	word a[6];
+	const struct rt_call *c = rt_call_of(rt_inner_call(b, a));
+	int real = 0;
+	u64 sub = 0;
+	u32 n = 0;
+
+	switch (c->how) {
+	case HOW_SUB:
+		if (rt_sub_call(b, &sub, &real) < 0)
+			return all_arguments(a, at);
+		at[n++] = (word)sub;
+		return n;
+	case HOW_PLAIN: case HOW_REAL: case HOW_OWN: case HOW_EXITS: case HOW_EXECS:
+		for (u32 i = 0; i < NR_OF(c->part) && c->part[i].kind != PART_NONE; i++) {
+			at[n++] = a[c->part[i].arg];
+			if (c->part[i].kind == PART_LEN)
+				at[n++] = a[c->part[i].by];
+		}
+		return n;
+	}
+	return all_arguments(a, at);
+}
+
 /* ---- the log --------------------------------------------------------------------------------- */
 static void end_log(struct rt_block *b, u32 why, u64 more)
 {
