@@ -251,6 +251,8 @@ static void note_unknown(const struct pm_pipeline *p, const struct pm_format *wh
 		}
 }
 
+#define HEAP	(32u << 20)	/* that a thread needs, about: code, tables, what leaves caches */
+
 /* Those that can be split are, for -j; are there others? */
 static bool split_run(struct results *o, struct pm_pipeline *p, const char *file)
 {
@@ -258,6 +260,7 @@ static bool split_run(struct results *o, struct pm_pipeline *p, const char *file
 	const char *why;
 	size_t left;
 
+	pm_heap_ahead(HEAP * o->jobs);
 	pm_sims_split(p, file, (unsigned)o->jobs, &left, &names, &why);
 	if (why)
 		manners_note("%s: %s: it is simulated in order", file, why);
