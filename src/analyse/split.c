@@ -37,6 +37,7 @@ struct split_thread {
 	struct splitter *s;
 	pthread_t thread;
 	void **part;
+	void *expander;			/* NULL: the trace has no blocks */
 };
 
 /* ---- one thread ----------------------------------------------------------------------------- */
@@ -82,8 +83,6 @@ static enum pm_status read_slice(struct split_thread *t, struct pm_source *src, 
 {
 	struct splitter *s = t->s;
 	const struct pm_emit to = { consume_all, t };
-	const bool blocks = src->facts & PM_HAS_BLOCKS;
-	void *expander = blocks ? pm_expand_new() : NULL;
 	enum pm_status st = PM_OK;
 	bool first = slice > 0;
 
@@ -95,19 +94,17 @@ static enum pm_status read_slice(struct split_thread *t, struct pm_source *src, 
 		st = src->ops->next(src->self, &b, err);
 		if (st)
 			break;
-		if (first && blocks && b->n && inside_block(b->ev)) {
+		if (first && t->expander && b->n && inside_block(b->ev)) {
 			stop(s, "a chunk of the trace begins inside a block", NULL);
 			st = PM_ERR;
 			break;
 		}
 		first = first && !b->n;
-		st = blocks ? pm_expand_ops.consume(expander, b, &to, err)
-			    : consume_all(t, b, err);
+		st = t->expander ? pm_expand_ops.consume(t->expander, b, &to, err)
+				 : consume_all(t, b, err);
 	}
-	if (st != PM_ERR && blocks)
-		st = pm_expand_ops.finish(expander, &to, err);
-	if (blocks)
-		pm_expand_ops.destroy(expander);
+	if (st != PM_ERR && t->expander)
+		st = pm_expand_ops.finish(t->expander, &to, err);
 	return st == PM_ERR ? PM_ERR : PM_OK;
 }
 
@@ -163,6 +160,8 @@ static void *run(void *arg)
 		stop(s, NULL, &err);
 		return NULL;
 	}
+	if (src.facts & PM_HAS_BLOCKS)
+		t->expander = pm_expand_new();
 	for (;;) {
 		size_t slice = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED);
 
@@ -177,6 +176,7 @@ static void *run(void *arg)
 		if (!join_slice(t, slice))
 			break;
 	}
+	pm_expand_ops.destroy(t->expander);
 	src.ops->close(src.self);
 	return NULL;
 }

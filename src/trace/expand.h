@@ -12,7 +12,10 @@
  * nobody told is known only for direct jumps and calls; others are left out.
  *
  * Everything else passes through in its place. Streams are independent. Batches with neither a
- * block nor anything pending are forwarded untouched. */
+ * block nor anything pending are forwarded untouched.
+ *
+ * After finish() another part of the trace may follow, which need not be the next one: of the parts
+ * before, only what is true of the blocks themselves is kept, and instructions are counted on. */
 #ifndef PM_TRACE_EXPAND_H
 #define PM_TRACE_EXPAND_H
 
