@@ -23,7 +23,7 @@ struct splitter {
 	const struct pm_split *split;
 	size_t nsplit;
 	unsigned threads;
-	uint64_t *place;		/* where slices begin */
+	struct pug_place *place;	/* where slices begin */
 	size_t nslice, next;		/* next: nobody has begun it */
 	pthread_mutex_t lock;
 	pthread_cond_t turned;
@@ -86,8 +86,8 @@ static enum pm_status read_slice(struct split_thread *t, struct pm_source *src, 
 	enum pm_status st = PM_OK;
 	bool first = slice > 0;
 
-	pug_read_part(pm_trace_reader(src), s->place[slice],
-		      slice + 1 < s->nslice ? s->place[slice + 1] : UINT64_MAX);
+	pug_read_part(pm_trace_reader(src), s->place + slice,
+		      slice + 1 < s->nslice ? s->place + slice + 1 : NULL);
 	while (!st && !__atomic_load_n(&s->stopped, __ATOMIC_RELAXED)) {
 		const struct pm_batch *b;
 
@@ -183,13 +183,62 @@ static void *run(void *arg)
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
+/* The last @rest slices, which not all threads would have a part of, are cut in pieces. Who has one
+ * decodes its chunk from the beginning, which takes less time than all that is done then. */
+static void cut_last(struct splitter *s, const struct pug_place *chunk, size_t nchunk,
+		     uint64_t insns, size_t rest)
+{
+	const size_t first = s->nslice - rest, most = s->threads / rest;
+	struct pug_place *place = pm_alloc((first + rest * most) * sizeof *place);
+	size_t n = first, in = 0;
+
+	memcpy(place, s->place, first * sizeof *place);
+	for (size_t i = first; i < s->nslice; i++) {
+		const uint64_t from = s->place[i].insn,
+			       size = (i + 1 < s->nslice ? s->place[i + 1].insn : insns) - from;
+		const uint64_t fit = size / SLICE_LEAST, pieces = fit < most ? fit : most;
+
+		place[n++] = s->place[i];
+		for (uint64_t k = 1; k < pieces; k++) {
+			const uint64_t at = from + size / pieces * k;
+
+			while (in + 1 < nchunk && chunk[in + 1].insn <= at)
+				in++;
+			place[n++] = (struct pug_place){ chunk[in].event, at };
+		}
+	}
+	free(s->place);
+	s->place = place;
+	s->nslice = n;
+}
+
+/* Slices of @least of the trace's @insns instructions, or more. */
+static void cut_slices(struct splitter *s, const struct pug_place *chunk, size_t nchunk,
+		       uint64_t insns, uint64_t least)
+{
+	uint64_t wanted = 0;
+
+	s->place = pm_alloc((nchunk + 1) * sizeof *s->place);
+	for (size_t i = 0; i < nchunk; i++) {
+		/* what is left at the end belongs to the last one, if it is little */
+		if (chunk[i].insn < wanted || (i && insns - chunk[i].insn < least / 2))
+			continue;
+		s->place[s->nslice++] = chunk[i];
+		wanted = chunk[i].insn + least;
+	}
+	if (s->nslice % s->threads)
+		cut_last(s, chunk, nchunk, insns, s->nslice % s->threads);
+}
+
 /* Where slices begin. PM_END: the trace cannot be split. */
 static enum pm_status cut_trace(struct splitter *s, struct pm_err *err)
 {
 	const struct pm_format *which = NULL;
 	struct pug_totals totals = { 0 };
 	struct pm_source src = { 0 };
+	struct pug_place *chunk = NULL;
 	struct stat is;
+	size_t nchunk = 0;
 	uint64_t least, most = SLICE_MOST;
 	enum pm_status st;
 
@@ -218,8 +267,11 @@ static enum pm_status cut_trace(struct splitter *s, struct pm_err *err)
 			if (s->split[i].ops->slice_most && most > s->split[i].ops->slice_most)
 				most = s->split[i].ops->slice_most;
 		least = least < SLICE_LEAST ? SLICE_LEAST : least > most ? most : least;
-		st = pug_read_places(pm_trace_reader(&src), least, &s->place, &s->nslice, err);
+		st = pug_read_places(pm_trace_reader(&src), &chunk, &nchunk, err);
+		if (!st)
+			cut_slices(s, chunk, nchunk, totals.tally.insns, least);
 	}
+	free(chunk);
 	src.ops->close(src.self);
 	return st;
 }

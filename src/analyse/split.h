@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* split.h - one simulator over one trace, by several threads, with the result of one
  *
- * The trace is cut in time, into slices of whole chunks. Each thread simulates slices without
- * knowing what came before; what is uncertain then is settled when the slice before has been
- * (join), in the slices' order. Levels of caches are stages: what leaves a level is certain only
- * then.
+ * The trace is cut in time, into slices of whole chunks; if the last slices are fewer than threads,
+ * they are cut further. Each thread simulates slices without knowing what came before; what is
+ * uncertain then is settled when the slice before has been (join), in the slices' order. Levels of
+ * caches are stages: what leaves a level is certain only then.
  *
  * What can be split so: .pug files (chunks can be read by themselves) of one thread, or without
  * blocks; caches and TLBs whose levels are all lru, wb, wa and nothing else (pm_cache_split()), or

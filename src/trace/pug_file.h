@@ -44,14 +44,19 @@ struct pug_totals {
 };
 enum pm_status pug_read_totals(struct pug_reader *r, struct pug_totals *t, struct pm_err *err);
 
-/* For several readers of one file, each of which reads other chunks: where runs of chunks begin
- * that have at least @least instructions each. *n places, in units that only pug_read_part()
- * knows, in @at (free() it); of a reader that is good for nothing else. */
-enum pm_status pug_read_places(struct pug_reader *r, uint64_t least, uint64_t **at, size_t *n,
+/* For several readers of one file, each of which reads other parts of it. */
+struct pug_place {
+	uint64_t event;			/* a chunk, by its first event's number in the file */
+	uint64_t insn;			/* in it: what comes before this instruction of the file is
+					 * before the place. Batches stay whole, and what belongs to
+					 * a block stays with it, so the place is about there. */
+};
+/* Where chunks begin: *n of them in @at (free() it); of a reader that is good for nothing else. */
+enum pm_status pug_read_places(struct pug_reader *r, struct pug_place **at, size_t *n,
 			       struct pm_err *err);
-/* From here on only chunks from place @from to before @to are read; then next() says PM_END, and
- * the next part may follow, further behind. @to UINT64_MAX: to the end. */
-void pug_read_part(struct pug_reader *r, uint64_t from, uint64_t to);
+/* From here on only what is from place @from to before @to is read; then next() says PM_END, and
+ * the next part may follow, further behind. @to NULL: to the end. */
+void pug_read_part(struct pug_reader *r, const struct pug_place *from, const struct pug_place *to);
 
 /* From here on only batches of the stream with this index come; chunks without it are skipped. */
 void pug_read_stream(struct pug_reader *r, uint32_t index);

@@ -21,9 +21,12 @@ struct pug_reader {
 	/* where we are */
 	uint64_t skip_to;		/* chunks that end before this instruction are not read */
 	bool skipped;			/* ... and some were not */
-	uint64_t from, to;		/* so are those not from event @from to before @to; to 0:
-					 * all are read */
+	struct pug_place from, to;	/* what is not between them is not passed on */
+	bool begun;			/* @from has been passed */
 	bool paused;			/* at @to */
+	uint64_t batch_at;		/* instructions before the batch in the builder */
+	const struct pm_batch *held;	/* ... which is @to's first, and has not been passed on;
+					 * or NULL */
 	bool one_stream;		/* chunks without stream @only are not read, batches of
 					 * others not passed on */
 	uint32_t only;
@@ -353,6 +356,7 @@ static enum pm_status chunk_batch(struct pug_reader *r, const struct pm_batch **
 	struct pug_chunk_in *c = &r->c;
 	uint64_t before = c->insns;
 
+	r->batch_at = r->rec.insns + before;
 	if ((c->model == PUG_PHRASES ? pug_decode(&r->m, c, err) : pug1_decode(r->m1, c, err)) !=
 	    PM_OK)
 		return PM_ERR;
@@ -422,6 +426,23 @@ static bool chunk_wanted(const struct pug_reader *r, struct pm_cur c)
 	return pm_failed(&ignored);
 }
 
+/* Is all of the chunk that begins behind @p? */
+static bool chunk_behind(const struct pug_reader *r, const struct pug_place *p)
+{
+	return r->rec.events > p->event ||
+	       (r->rec.events == p->event && r->rec.insns >= p->insn);
+}
+
+/* Is the first batch behind @p this one, or one before it? Two readers that ask agree. */
+static bool batch_behind(const struct pug_reader *r, const struct pug_place *p,
+			 const struct pm_batch *b)
+{
+	if (r->rec.events != p->event || r->rec.insns >= p->insn)
+		return chunk_behind(r, p);
+	return r->batch_at >= p->insn &&
+	       (!(r->facts & PM_HAS_BLOCKS) || b->ev->kind == PM_EV_BLOCK);
+}
+
 static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 {
 	uint64_t at = pm_input_offset(r->in);
@@ -442,9 +463,9 @@ static enum pm_status next_record(struct pug_reader *r, struct pm_err *err)
 		return pm_fail(err, at, "a record of %u bytes", r->rec.size);
 	if (r->rec.tag == PUG_DATA && r->skip_to && r->rec.insns + r->rec.ninsn <= r->skip_to)
 		return skip_chunk(r, at, err);
-	if (r->rec.tag == PUG_DATA && r->to && r->rec.events < r->from)
+	if (r->rec.tag == PUG_DATA && r->rec.events < r->from.event)
 		return skip_chunk(r, at, err);
-	if (r->rec.tag == PUG_DATA && r->to && r->rec.events >= r->to) {
+	if (r->rec.tag == PUG_DATA && chunk_behind(r, &r->to)) {
 		r->paused = true;
 		return PM_OK;
 	}
@@ -525,21 +546,32 @@ enum pm_status pug_read_next(void *self, const struct pm_batch **b, struct pm_er
 {
 	struct pug_reader *r = self;
 
-	for (;;) {
-		if (r->inside) {
+	while (!r->paused) {
+		if (r->held) {
+			*b = r->held;
+			r->held = NULL;
+		} else if (r->inside) {
 			if (chunk_batch(r, b, err) != PM_OK)
 				return PM_ERR;
-			if (!r->one_stream || (*b)->stream->index == r->only)
-				return PM_OK;
+		} else if (r->ended) {
+			return PM_END;
+		} else {
+			if (next_record(r, err) != PM_OK)
+				return PM_ERR;
+			if (r->ended && check_trailer(r, err) != PM_OK)
+				return PM_ERR;
 			continue;
 		}
-		if (r->ended || r->paused)
-			return PM_END;
-		if (next_record(r, err) != PM_OK)
-			return PM_ERR;
-		if (r->ended && check_trailer(r, err) != PM_OK)
-			return PM_ERR;
+		if (batch_behind(r, &r->to, *b)) {
+			r->held = *b;
+			r->paused = true;
+			break;
+		}
+		r->begun = r->begun || batch_behind(r, &r->from, *b);
+		if (r->begun && (!r->one_stream || (*b)->stream->index == r->only))
+			return PM_OK;
 	}
+	return PM_END;
 }
 
 void pug_read_stream(struct pug_reader *r, uint32_t index)
@@ -548,17 +580,21 @@ void pug_read_stream(struct pug_reader *r, uint32_t index)
 	r->only = index;
 }
 
-void pug_read_part(struct pug_reader *r, uint64_t from, uint64_t to)
+void pug_read_part(struct pug_reader *r, const struct pug_place *from, const struct pug_place *to)
 {
-	r->from = from;
-	r->to = to;
-	r->paused = false;
+	r->from = *from;
+	r->to = to ? *to : (struct pug_place){ UINT64_MAX, UINT64_MAX };
+	r->begun = r->paused = false;
+	if (r->held && r->rec.events < from->event) {	/* the rest of its chunk is not wanted */
+		r->held = NULL;
+		r->inside = false;
+		r->skipped = true;
+	}
 }
 
-enum pm_status pug_read_places(struct pug_reader *r, uint64_t least, uint64_t **at, size_t *n,
+enum pm_status pug_read_places(struct pug_reader *r, struct pug_place **at, size_t *n,
 			       struct pm_err *err)
 {
-	uint64_t wanted = 0;
 	size_t cap = 0, got;
 
 	*at = NULL;
@@ -576,10 +612,9 @@ enum pm_status pug_read_places(struct pug_reader *r, uint64_t least, uint64_t **
 						   "wrong checksum");
 		if (r->rec.tag == PUG_INDX)
 			return PM_OK;
-		if (r->rec.tag == PUG_DATA && r->rec.insns >= wanted) {
-			wanted = r->rec.insns + (least ? least : 1);
+		if (r->rec.tag == PUG_DATA) {
 			pm_grow(*at, *n, cap);
-			(*at)[(*n)++] = r->rec.events;
+			(*at)[(*n)++] = (struct pug_place){ r->rec.events, r->rec.insns };
 		}
 		if (skip_chunk(r, where, err) != PM_OK)
 			return PM_ERR;
@@ -625,6 +660,7 @@ void *pug_read_open(struct pm_input *in, const struct pm_read_opts *o, uint32_t 
 	r = pm_alloc(sizeof *r);
 	r->in = in;
 	r->facts = *facts = (uint32_t)has;
+	r->to.event = UINT64_MAX;
 	pm_buf_add(&r->info, "\0", 2);
 	/* the description stands first: know it before the first event */
 	p = pm_input_peek(in, PUG_RECORD, &got, err);

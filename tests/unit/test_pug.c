@@ -72,11 +72,15 @@ struct world {
 	struct pm_builder b;
 	struct pm_buf text;		/* everything that was written, canonical */
 	uint64_t events;
+	uint32_t facts;
 };
+
+#define FACTS	0x12345			/* without blocks */
 
 static void world_init(struct world *w)
 {
 	memset(w, 0, sizeof *w);
+	w->facts = FACTS;
 	for (unsigned c = 0; c < 2; c++) {
 		size_t n = 0;
 
@@ -248,7 +252,7 @@ static void write_random(struct world *w, const char *level, unsigned batches, u
 			 bool finish, struct pm_buf *file)
 {
 	struct pm_output *out = pm_output_memory();
-	struct pm_write_opts o = { .options = level, .facts = 0x12345 };
+	struct pm_write_opts o = { .options = level, .facts = w->facts };
 	static const char *const info[] = { "program", "/bin/true", "args", "a b", NULL };
 	struct pm_err err = { 0 };
 	void *pug;
@@ -284,7 +288,7 @@ static enum pm_status read_all(const void *p, size_t n, struct pm_buf *text, str
 			for (size_t i = 0; text && i < b->n; i++)
 				canon(text, b, b->ev + i);
 		if (s == PM_END && text) {
-			assert_int_equal(facts, 0x12345);
+			assert_int_equal(facts, FACTS);
 			assert_non_null(strstr(pug_read_info(r), "tool=pugmark"));
 			assert_int_equal(pug_read_next(r, &b, err), PM_END);
 		}
@@ -403,6 +407,130 @@ static void test_many_chunks(void **state)
 		pm_builder_release(&b);
 		pm_output_close(out);
 	}
+}
+
+/* @n places, in order, most of them inside of chunks. */
+static void random_places(const struct pm_buf *file, struct pug_place *at, unsigned n)
+{
+	struct pm_input *in = pm_input_memory(file->p, file->n, "test");
+	struct pm_read_opts o = { 0 };
+	struct pm_err err = { 0 };
+	struct pug_place *chunk;
+	uint32_t facts;
+	void *r = pug_read_open(in, &o, &facts, &err);
+	size_t chunks, c = 0;
+
+	assert_int_equal(pug_read_places(r, &chunk, &chunks, &err), PM_OK);
+	at[0] = chunk[0];
+	for (unsigned k = 1; k < n; k++) {
+		at[k] = at[k - 1];
+		if (c + 1 < chunks && rnd(2))
+			at[k] = chunk[c += 1 + rnd((uint32_t)(chunks - c - 1))];
+		if (rnd(4))
+			at[k].insn += 1 + rnd(3000);
+	}
+	free(chunk);
+	pug_read_close(r);
+	pm_input_close(in);
+}
+
+/* The part from @from to @to, behind @text. */
+static void read_part(void *r, const struct pug_place *from, const struct pug_place *to,
+		      struct pm_buf *text)
+{
+	const struct pm_batch *b;
+	struct pm_err err = { 0 };
+
+	pug_read_part(r, from, to);
+	while (pug_read_next(r, &b, &err) == PM_OK)
+		for (size_t j = 0; j < b->n; j++)
+			canon(text, b, b->ev + j);
+	if (pm_failed(&err))
+		fail_msg("0x%" PRIx64 ": %s", err.off, err.msg);
+	assert_int_equal(pug_read_next(r, &b, &err), PM_END);
+}
+
+/* Parts of a file are the whole, wherever they begin, by readers in turn. */
+static void test_parts(void **state)
+{
+	enum { PARTS = 9 };
+	static const char *const level[] = { "fast", "default,chunk=40", "dense" };
+	static const unsigned nreader[] = { 1, 2, PARTS };
+
+	for (unsigned k = 0; k < 60; k++) {
+		struct world w;
+		struct pm_buf file = { 0 }, text = { 0 };
+		struct pug_place at[PARTS];
+		struct pm_input *in[PARTS];
+		void *r[PARTS];
+		struct pm_read_opts o = { 0 };
+		struct pm_err err = { 0 };
+		const unsigned n = nreader[k / 3 % 3];
+
+		seed = k;
+		world_init(&w);
+		w.facts |= k & 1 ? PM_HAS_BLOCKS : 0;
+		write_random(&w, level[k % 3], 80, 600, true, &file);
+		random_places(&file, at, PARTS);
+		for (unsigned j = 0; j < n; j++) {
+			uint32_t facts;
+
+			in[j] = pm_input_memory(file.p, file.n, "test");
+			r[j] = pug_read_open(in[j], &o, &facts, &err);
+		}
+		for (unsigned i = 0; i < PARTS; i++)
+			read_part(r[i % n], at + i, i + 1 < PARTS ? at + i + 1 : NULL, &text);
+		assert_int_equal(text.n, w.text.n);
+		assert_memory_equal(text.p, w.text.p, text.n);
+		for (unsigned j = 0; j < n; j++) {
+			pug_read_close(r[j]);
+			pm_input_close(in[j]);
+		}
+		pm_buf_release(&file);
+		pm_buf_release(&text);
+		world_release(&w);
+	}
+}
+
+/* A part begins inside of a chunk if it shall, with blocks at one. */
+static void test_part_inside(void **state)
+{
+	unsigned inside = 0;
+
+	for (unsigned k = 0; k < 40; k++) {
+		struct world w;
+		struct pm_buf file = { 0 };
+		struct pug_place at[2];
+		struct pm_read_opts o = { 0 };
+		struct pm_err err = { 0 };
+		const struct pm_batch *b;
+		struct pm_input *in;
+		uint32_t facts;
+		uint64_t insns;
+		void *r;
+
+		seed = k;
+		world_init(&w);
+		w.facts |= k & 1 ? PM_HAS_BLOCKS : 0;
+		write_random(&w, "fast", 80, 600, true, &file);
+		random_places(&file, at, 2);
+		in = pm_input_memory(file.p, file.n, "test");
+		r = pug_read_open(in, &o, &facts, &err);
+		pug_read_part(r, at + 1, NULL);
+		if (pug_read_next(r, &b, &err) == PM_OK && at[1].insn > 0) {
+			pug_read_chunks(r, &insns);
+			assert_true(insns >= at[1].insn);
+			if (k & 1)
+				assert_int_equal(b->ev->kind, PM_EV_BLOCK);
+			inside++;
+		}
+		assert_false(pm_failed(&err));
+		pug_read_close(r);
+		pm_input_close(in);
+		pm_buf_release(&file);
+		world_release(&w);
+	}
+	assert_true(inside > 20);
 }
 
 static void is_prefix(const struct pm_buf *part, const struct pm_buf *whole)
@@ -577,7 +705,8 @@ int main(void)
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_many_chunks),
 		cmocka_unit_test(test_cut_everywhere), cmocka_unit_test(test_flip_every_bit),
 		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_other_versions),
-		cmocka_unit_test(test_killed), cmocka_unit_test(test_refuses),
+		cmocka_unit_test(test_killed), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_part_inside), cmocka_unit_test(test_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
