@@ -211,10 +211,11 @@ static void add_counts(struct pm_cache *c, const struct ref_counts *n)
 		li->access[PM_OP_FETCH][0] += n->fetches - n->crossed;
 	for (unsigned k = 0; k < 4 && ld; k++) {
 		const unsigned write = k / 2, cls = k % 2;
+		const uint64_t data = ref_sum(n->data, write, cls);
 
-		c->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += n->data[write][cls];
+		c->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += data;
 		ld->access[write && !c->conf.tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
-			n->data[write][cls] - n->counted[write][cls];
+			data - ref_sum(n->counted, write, cls);
 	}
 }
 

@@ -119,100 +119,124 @@ struct ref_calls {
 	bool (*maintain)(void *ctx, const struct pm_event *e, uint64_t key);
 };
 
-/* References; of them, those counted by access(). data: read and written, by class. */
-struct ref_counts { uint64_t insns, fetches, crossed, data[2][2], counted[2][2]; bool other; };
+/* References; of them, those counted by access(). data: PM_EV_READ.. to PM_EV_MODIFY, by class. */
+struct ref_counts { uint64_t insns, fetches, crossed, data[3][2], counted[3][2]; bool other; };
 
-/* A reference to several lines. A read-modify-write is a read of all, then a write of all. */
-REF_INLINE void ref_lines(const struct ref_calls *calls, void *ctx, const struct pm_event *e,
-			  uint64_t line, uint64_t last, uint64_t step, bool tlb, unsigned cls)
+/* Of counts by kind and class: what read, or what wrote. */
+static inline uint64_t ref_sum(const uint64_t data[3][2], bool write, unsigned cls)
+{
+	return data[write ? PM_EV_WRITE - PM_EV_READ : 0][cls] +
+	       data[PM_EV_MODIFY - PM_EV_READ][cls];
+}
+
+static inline uint64_t *ref_set(const struct ref_side *s, uint64_t line)
+{
+	return s->tag + (line >> s->shift & s->set_mask) * s->ways;
+}
+
+/* A reference that crosses lines. A read-modify-write is a read of all, then a write of all. */
+static __attribute__((noinline, unused)) void
+ref_lines(const struct ref_calls *calls, void *ctx, const struct pm_event *e, uint64_t key,
+	  uint64_t line_mask, bool tlb)
 {
 	const bool fetch = e->kind == PM_EV_INSN || e->kind == PM_EV_LINE;
+	const unsigned cls = !fetch && e->flags & PM_REF_STACK;
+	const uint64_t line = key & line_mask, last = (key + e->size - 1) & line_mask;
 
 	for (unsigned k = PM_OP_FETCH; k <= PM_OP_WRITE; k++) {
 		if (fetch ? k != PM_OP_FETCH
 			  : k == PM_OP_FETCH ||
 			    e->kind == (k == PM_OP_READ ? PM_EV_WRITE : PM_EV_READ))
 			continue;
-		for (uint64_t at = line; at - line <= last - line; at += step)
+		for (uint64_t at = line; at - line <= last - line; at += ~line_mask + 1)
 			calls->access(ctx, at, tlb && k == PM_OP_WRITE ? PM_OP_READ : k, cls);
 	}
 }
 
-/* True: it is counted already (it crossed lines). What misses within a read-modify-write is its
- * read. */
-REF_INLINE bool ref(const struct ref_calls *calls, void *ctx, const struct ref_side s,
-		    const struct pm_event *e, uint64_t key, bool fetch, enum pm_cache_op op,
-		    uint64_t dirty, bool tlb, unsigned cls)
-{
-	const uint64_t last = (key + (e->size ? e->size - 1 : 0)) & s.line_mask,
-		       line = key & s.line_mask;
-	uint64_t *set = s.tag + (line >> s.shift & s.set_mask) * s.ways;
-
-	if (__builtin_expect(line != last, 0)) {
-		ref_lines(calls, ctx, e, line, last, ~s.line_mask + 1, tlb, cls);
-		return true;
-	}
-	if (__builtin_expect(!find_first(set, s.ways, line, dirty), 0)) {
-		calls->miss(ctx, fetch, set, line, op, cls);
-		set[0] |= dirty;
-	}
-	return false;
-}
-
 /* HOT: once per event. An instruction is usually in the line that was fetched last, which is the
  * first of its set still, unless data have come into the same cache meanwhile. Whether a reference
- * reads or writes nobody can predict: no branch depends on it. A side without ways is not
- * simulated. */
-REF_INLINE void cache_run_refs(const struct ref_calls *calls, void *ctx, const struct ref_side si,
-			       const struct ref_side sd, uint64_t seg0, bool tlb,
-			       const struct pm_event *ev, size_t n, struct ref_counts *to)
+ * reads or writes nobody can predict: no branch depends on it. What misses within a
+ * read-modify-write is its read. A side without ways is not simulated. @one: both are the same. */
+REF_INLINE void run_refs(const struct ref_calls *calls, void *ctx, const struct ref_side si,
+			 const struct ref_side sd, uint64_t seg0, bool one, bool tlb,
+			 const struct pm_event *ev, size_t n, struct ref_counts *to)
 {
 	const uint64_t dirty = tlb ? 0 : LINE_DIRTY;
-	const bool one = si.tag == sd.tag;
 	struct ref_counts k = { 0 };
 	uint64_t last = 1;		/* no line's address */
 
 	for (const struct pm_event *e = ev, *end = ev + n; e < end; e++) {
-		uint64_t key = e->addr | seg0, reads, writes;
+		const unsigned kind = e->kind, data = kind - PM_EV_READ;
+		uint64_t key = e->addr | seg0, line;
 
 		if (__builtin_expect(e->addr >> 48 != 0, 0))
 			key = calls->key(ctx, e);
-		if (e->kind == PM_EV_INSN || e->kind == PM_EV_LINE) {
-			k.insns += e->kind == PM_EV_INSN;
+		if (kind == PM_EV_INSN || kind == PM_EV_LINE) {
+			k.insns += kind == PM_EV_INSN;
 			if (!si.ways)
 				continue;
 			k.fetches++;
-			if ((key & si.line_mask) == last &&
-			    ((key + e->size - 1) & si.line_mask) == last)
-				continue;
-			k.crossed += ref(calls, ctx, si, e, key, true, PM_OP_FETCH, 0, tlb, 0);
-			last = (key + (e->size ? e->size - 1 : 0)) & si.line_mask;
-		} else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY) {
+			line = key & si.line_mask;
+			if (__builtin_expect(key - line + e->size > ~si.line_mask + 1, 0)) {
+				ref_lines(calls, ctx, e, key, si.line_mask, tlb);
+				k.crossed++;
+				last = (key + e->size - 1) & si.line_mask;
+			} else if (line != last) {
+				uint64_t *set = ref_set(&si, line);
+
+				if (__builtin_expect(!find_first(set, si.ways, line, 0), 0))
+					calls->miss(ctx, true, set, line, PM_OP_FETCH, 0);
+				last = line;
+			}
+		} else if (data <= PM_EV_MODIFY - PM_EV_READ) {
 			const unsigned cls = (e->flags & PM_REF_STACK) != 0;
 
 			k.other |= !sd.ways;
-			last = one ? 1 : last;
 			if (!sd.ways || e->flags & PM_REF_UNCACHED)
 				continue;
+			last |= one;
 			if (__builtin_expect(e->flags & (PM_REF_COPYBACK | PM_REF_INVAL), 0)) {
 				last = 1;
 				if (!calls->maintain(ctx, e, key))
 					break;
 				continue;
 			}
-			reads = e->kind != PM_EV_WRITE;
-			writes = e->kind != PM_EV_READ;
-			k.data[0][cls] += reads;
-			k.data[1][cls] += writes;
-			if (ref(calls, ctx, sd, e, key, false,
-				(reads | tlb) ? PM_OP_READ : PM_OP_WRITE, writes ? dirty : 0, tlb,
-				cls)) {
-				k.counted[0][cls] += reads;
-				k.counted[1][cls] += writes;
+			k.data[data][cls]++;
+			line = key & sd.line_mask;
+			if (__builtin_expect(key - line + e->size > ~sd.line_mask + 1, 0)) {
+				ref_lines(calls, ctx, e, key, sd.line_mask, tlb);
+				k.counted[data][cls]++;
+			} else {
+				const uint64_t write = kind == PM_EV_READ ? 0 : dirty;
+				uint64_t *set = ref_set(&sd, line);
+
+				if (__builtin_expect(!find_first(set, sd.ways, line, write), 0)) {
+					calls->miss(ctx, false, set, line,
+						    kind == PM_EV_WRITE && !tlb ? PM_OP_WRITE
+										: PM_OP_READ,
+						    cls);
+					set[0] |= write;
+				}
 			}
 		}
 	}
 	*to = k;
+}
+
+/* References to first levels @si and @sd. The usual ones have a loop of their own, with what is
+ * known of them built in. */
+REF_INLINE void cache_run_refs(const struct ref_calls *calls, void *ctx, struct ref_side si,
+			       struct ref_side sd, uint64_t seg0, bool tlb,
+			       const struct pm_event *ev, size_t n, struct ref_counts *to)
+{
+	const bool one = si.tag == sd.tag;
+
+	if (si.ways == 8 && sd.ways == 8 && !one && !tlb) {
+		si.ways = sd.ways = 8;
+		run_refs(calls, ctx, si, sd, seg0, false, false, ev, n, to);
+	} else {
+		run_refs(calls, ctx, si, sd, seg0, one, tlb, ev, n, to);
+	}
 }
 
 #endif

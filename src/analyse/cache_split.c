@@ -125,10 +125,11 @@ static void add_counts(struct cache_part *p, const struct ref_counts *n)
 		p->li->st.access[PM_OP_FETCH][0] += n->fetches - n->crossed;
 	for (unsigned k = 0; k < 4 && p->ld; k++) {
 		const unsigned write = k / 2, cls = k % 2;
+		const uint64_t data = ref_sum(n->data, write, cls);
 
-		p->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += n->data[write][cls];
+		p->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += data;
 		p->ld->st.access[write && !tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
-			n->data[write][cls] - n->counted[write][cls];
+			data - ref_sum(n->counted, write, cls);
 	}
 }
 
