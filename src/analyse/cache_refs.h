@@ -7,30 +7,11 @@
 #ifndef PM_ANALYSE_CACHE_REFS_H
 #define PM_ANALYSE_CACHE_REFS_H
 
-#include <emmintrin.h>
+#include "analyse/cache_set.h"
 
-#include "analyse/cache_state.h"
-
-#define REF_FLAGS	(LINE_FLAGS & ~LINE_VALID)
 #define REF_INLINE	static inline __attribute__((always_inline))
 
 /* ---- a set ---------------------------------------------------------------------------------- */
-
-/* Ways of a set of 8 that hold @want, whatever its flags: bit 2 * way. Ways are 64 bits and
- * SSE2 compares 32, so both halves have to be equal. */
-static inline unsigned find_8(const uint64_t *set, uint64_t want)
-{
-	const __m128i *v = (const __m128i *)set, k = _mm_set1_epi64x((long long)want),
-		      m = _mm_set1_epi64x(~(long long)REF_FLAGS);
-	__m128i a = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v), m), k),
-		b = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 1), m), k),
-		c = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 2), m), k),
-		d = _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128(v + 3), m), k);
-	unsigned half = (unsigned)_mm_movemask_epi8(
-		_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d)));
-
-	return half & half >> 1 & 0x5555;
-}
 
 /* What was at @way comes first, as @e; what was before it moves back by one. Without a branch. */
 static inline void first_8(uint64_t *set, unsigned way, uint64_t e)
@@ -79,7 +60,7 @@ find_first(uint64_t *set, unsigned ways, uint64_t line, uint64_t dirty)
 	const uint64_t want = line | LINE_VALID;
 	unsigned way = 1;
 
-	if ((set[0] & ~(uint64_t)REF_FLAGS) == want) {
+	if ((set[0] & ~(uint64_t)LINE_MARKS) == want) {
 		set[0] |= dirty;
 		return true;
 	}
@@ -92,7 +73,7 @@ find_first(uint64_t *set, unsigned ways, uint64_t line, uint64_t dirty)
 			return false;
 		way = __builtin_ctz(m) / 2;
 	} else {
-		while (way < ways && (set[way] & ~(uint64_t)REF_FLAGS) != want)
+		while (way < ways && (set[way] & ~(uint64_t)LINE_MARKS) != want)
 			way++;
 		if (way >= ways)
 			return false;

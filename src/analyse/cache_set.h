@@ -4,6 +4,7 @@
 #ifndef PM_ANALYSE_CACHE_SET_H
 #define PM_ANALYSE_CACHE_SET_H
 
+#include <emmintrin.h>
 #include <string.h>
 
 #include "analyse/cache_state.h"
@@ -14,13 +15,56 @@ static inline uint64_t *set_of(const struct cache_level *l, uint64_t line)
 	return l->tag + ((line >> l->line_shift) & l->set_mask) * l->ways;
 }
 
-static inline unsigned find(const uint64_t *set, unsigned ways, uint64_t line)
+#define LINE_MARKS	(LINE_FLAGS & ~LINE_VALID)	/* do not matter for where a line is */
+
+/* Two ways: those that hold @want, whatever its marks. Ways are 64 bits and SSE2 compares 32, so
+ * both halves have to be equal. */
+static inline __m128i same_2(const uint64_t *way, __m128i want)
+{
+	const __m128i m = _mm_set1_epi64x(~(long long)LINE_MARKS);
+
+	return _mm_cmpeq_epi32(_mm_and_si128(_mm_load_si128((const __m128i *)way), m), want);
+}
+
+/* Ways of a set of 8, of 4, that hold @want: bit 2 * way. They begin at multiples of 16 bytes. */
+static inline unsigned find_8(const uint64_t *set, uint64_t want)
+{
+	const __m128i k = _mm_set1_epi64x((long long)want);
+	const unsigned half = (unsigned)_mm_movemask_epi8(
+		_mm_packs_epi16(_mm_packs_epi32(same_2(set, k), same_2(set + 2, k)),
+				_mm_packs_epi32(same_2(set + 4, k), same_2(set + 6, k))));
+
+	return half & half >> 1 & 0x5555;
+}
+
+static inline unsigned find_4(const uint64_t *set, uint64_t want)
+{
+	const __m128i k = _mm_set1_epi64x((long long)want);
+	const unsigned half = (unsigned)_mm_movemask_epi8(
+		_mm_packs_epi16(_mm_packs_epi32(same_2(set, k), same_2(set + 2, k)),
+				_mm_setzero_si128()));
+
+	return half & half >> 1 & 0x55;
+}
+
+/* The first way with @want, whatever its marks; @ways: none. */
+static inline unsigned way_of(const uint64_t *set, unsigned ways, uint64_t want)
 {
 	unsigned w = 0;
 
-	while (w < ways && ((set[w] ^ (line | LINE_VALID)) & ~(uint64_t)(LINE_DIRTY | LINE_FRESH)))
+	if (ways == 8 || ways == 4) {	/* nobody can predict where it is */
+		const unsigned m = ways == 8 ? find_8(set, want) : find_4(set, want);
+
+		return m ? (unsigned)__builtin_ctz(m) / 2 : ways;
+	}
+	while (w < ways && ((set[w] ^ want) & ~(uint64_t)LINE_MARKS))
 		w++;
 	return w;
+}
+
+static inline unsigned find(const uint64_t *set, unsigned ways, uint64_t line)
+{
+	return way_of(set, ways, line | LINE_VALID);
 }
 
 static inline void plru_init(struct cache_level *l)
@@ -112,11 +156,10 @@ static inline int duel(const struct cache_level *l, uint64_t set)
 static inline unsigned choose(struct cache_level *l, uint64_t *set)
 {
 	size_t at = set - l->tag;
-	unsigned best = 0;
+	unsigned best = 0, empty = way_of(set, l->ways, 0);
 
-	for (unsigned w = 0; w < l->ways; w++)
-		if (!(set[w] & LINE_VALID))
-			return w;
+	if (empty < l->ways)
+		return empty;
 	switch (l->conf->policy) {
 	case PM_RANDOM:
 		return pm_random(&l->rnd) % l->ways;
