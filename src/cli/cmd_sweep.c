@@ -510,7 +510,7 @@ static int cmd_sweep_collect(int argc, char **argv)
 	if (!st && html)
 		st = sweep_plots_html(&t, &o, html, &err);
 	if (!st && t.done < t.rows)
-		manners_note("of %llu jobs %llu have no result, and %llu have failed",
+		manners_note("of %llu jobs %llu have no result, %llu failed",
 			     (unsigned long long)t.rows,
 			     (unsigned long long)(t.rows - t.done - t.failed),
 			     (unsigned long long)t.failed);

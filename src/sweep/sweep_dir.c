@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "analyse/sims.h"
+#include "base/json.h"
+#include "base/result.h"
 #include "base/temp.h"
 #include "sweep/sweep_dir.h"
 #include "sweep/sweep_plan.h"
@@ -239,14 +241,45 @@ static void failure_name(const char *key, char name[static SWEEP_KEY + 20])
 	snprintf(name, SWEEP_KEY + 20, "failed/%s.json", key);
 }
 
-bool sweep_result_there(const struct sweep_dir *d, const char *key)
+static bool is_of(const struct pm_result *r, const char *key)
 {
-	char name[SWEEP_KEY + 20];
+	const struct pm_result_node *n = pm_result_find(pm_result_root(r), "key");
+
+	return n && n->kind == PM_RESULT_STR && !strcmp(n->str, key);
+}
+
+struct pm_result *sweep_result_read(const struct sweep_dir *d, const char *key)
+{
+	char name[SWEEP_KEY + 20], *path;
+	struct pm_err ignored = { 0 };
+	struct pm_buf text = { 0 };
+	struct pm_result *r = NULL;
 	struct stat st;
 
 	sweep_result_name(key, name);
+	if (fstatat(d->fd, name, &st, 0) || !S_ISREG(st.st_mode))
+		return NULL;
+	path = sweep_dir_file(d, name);
 	/* an empty one is what a crash of the whole machine may leave */
-	return !fstatat(d->fd, name, &st, 0) && st.st_size;
+	if (pm_json_load(path, &text, &ignored) == PM_OK) {
+		r = pm_result_new();
+		if (pm_json_read((const char *)text.p, text.n - 1, r, &ignored) != PM_OK ||
+		    !is_of(r, key)) {
+			pm_result_free(r);
+			r = NULL;
+		}
+	}
+	pm_buf_release(&text);
+	free(path);
+	return r;
+}
+
+bool sweep_result_there(const struct sweep_dir *d, const char *key)
+{
+	struct pm_result *r = sweep_result_read(d, key);
+
+	pm_result_free(r);
+	return r != NULL;
 }
 
 /* To be written, in the folder @at; @name where it needs one meanwhile, else "". The lock makes
@@ -284,11 +317,13 @@ enum pm_status sweep_result_put(const struct sweep_dir *d, const char *key, cons
 	if (fd < 0)
 		return pm_fail_errno(err, "cannot create a result");
 	done = write_all(fd, b->p, b->n);
-	if (done && !sweep_result_there(d, key))
-		unlinkat(d->fd, name, 0);	/* an empty one, if any */
+	failure_name(key, also);
+	if (done && !sweep_result_there(d, key)) {	/* one that cannot be read, if any */
+		unlinkat(d->fd, name, 0);
+		unlinkat(d->fd, also, 0);
+	}
 	if (done && failed) {			/* two names of one file; that without which it
 						 * does not count comes last */
-		failure_name(key, also);
 		unlinkat(d->fd, also, 0);
 		done = name_file(d, fd, part, also) && !linkat(d->fd, also, d->fd, name, 0);
 	} else if (done) {

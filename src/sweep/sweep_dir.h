@@ -10,7 +10,8 @@
  *	slurm/			scripts and outputs of batches
  *
  * A key is a hash of all that a result depends on. So a result is right for ever, and nobody
- * replaces one. Any number of processes on any number of machines may work in one folder.
+ * replaces one that can be read. Any number of processes on any number of machines may work in one
+ * folder.
  *
  * INVARIANTS
  * (1) A job is computed only by a process that holds the lock on its key's byte, and only if there
@@ -32,6 +33,7 @@
 
 #define SWEEP_KEY	40		/* hex digits */
 
+struct pm_result;
 struct sweep_plan;
 struct sweep_dir {
 	char *path;
@@ -63,6 +65,9 @@ enum pm_status sweep_key(const struct sweep_trace_id *id, const struct sweep_reg
 
 /* "results/ab/KEY.json" */
 void sweep_result_name(const char *key, char name[static SWEEP_KEY + 20]);
+/* The result under @key, which the caller frees. NULL: it is missing. One that cannot be read as
+ * this job's is missing, too: a disk may have damaged it, somebody may have cut it. */
+struct pm_result *sweep_result_read(const struct sweep_dir *d, const char *key);
 bool sweep_result_there(const struct sweep_dir *d, const char *key);
 /* (1) False: somebody else computes it. An error is one of the file system. */
 bool sweep_lock(const struct sweep_dir *d, const char *key, struct pm_err *err);

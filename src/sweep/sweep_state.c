@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/result.h"
 #include "sweep/sweep_state.h"
 
@@ -17,35 +16,6 @@
 #define CAUSES	100			/* different ones that are told apart */
 
 /* ---- failures ------------------------------------------------------------------------------- */
-
-struct failures {			/* sorted keys */
-	char (*key)[SWEEP_KEY + 1];
-	size_t n, cap;
-};
-
-static int by_key(const void *a, const void *b)
-{
-	return memcmp(a, b, SWEEP_KEY);
-}
-
-static void list_failures(struct failures *f, const struct sweep_dir *d)
-{
-	int fd = openat(d->fd, "failed", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
-
-	while (dir && (e = readdir(dir))) {
-		if (strlen(e->d_name) != SWEEP_KEY + 5 || strcmp(e->d_name + SWEEP_KEY, ".json"))
-			continue;
-		pm_grow(f->key, f->n, f->cap);
-		memcpy(f->key[f->n], e->d_name, SWEEP_KEY);
-		f->key[f->n++][SWEEP_KEY] = 0;
-	}
-	if (dir)
-		closedir(dir);
-	if (f->n)
-		qsort(f->key, f->n, sizeof *f->key, by_key);
-}
 
 static void add_cause(struct sweep_state *s, const char *cause, const char *message)
 {
@@ -64,35 +34,18 @@ static void add_cause(struct sweep_state *s, const char *cause, const char *mess
 	};
 }
 
-/* Says why, if the result @key is a failure. */
-static bool look_at_failure(struct sweep_state *s, const struct sweep_dir *d, const char *key)
+static const char *text_of(const struct pm_result_node *of, const char *name)
 {
-	char name[SWEEP_KEY + 20], *path;
-	const struct pm_result_node *f;
-	struct pm_err ignored = { 0 };
-	struct pm_buf text = { 0 };
-	struct pm_result *r;
-	bool is = false;
+	const struct pm_result_node *n = pm_result_find(of, name);
 
-	sweep_result_name(key, name);
-	path = sweep_dir_file(d, name);
-	r = pm_result_new();
-	if (pm_json_load(path, &text, &ignored) == PM_OK &&
-	    pm_json_read((const char *)text.p, text.n - 1, r, &ignored) == PM_OK) {
-		f = pm_result_find(pm_result_root(r), "failure");
-		is = f != NULL;
-		if (is) {
-			const struct pm_result_node *cause = pm_result_find(f, "cause");
-			const struct pm_result_node *message = pm_result_find(f, "message");
+	return n && n->kind == PM_RESULT_STR ? n->str : NULL;
+}
 
-			add_cause(s, cause && cause->kind == PM_RESULT_STR ? cause->str : "?",
-				  message && message->kind == PM_RESULT_STR ? message->str : "");
-		}
-	}
-	pm_result_free(r);
-	pm_buf_release(&text);
-	free(path);
-	return is;
+static void add_failure(struct sweep_state *s, const struct pm_result_node *failure)
+{
+	const char *cause = text_of(failure, "cause"), *message = text_of(failure, "message");
+
+	add_cause(s, cause ? cause : "?", message ? message : "");
 }
 
 static int by_count(const void *a, const void *b)
@@ -180,34 +133,36 @@ enum pm_status sweep_state_read(struct sweep_state *s, const struct sweep_dir *d
 				void (*seen)(void *arg, uint64_t n), void *arg, struct pm_err *err)
 {
 	struct pm_buf spec = { 0 }, canonical = { 0 };
-	struct failures failures = { 0 };
 	enum pm_status st = PM_OK;
 	char key[SWEEP_KEY + 1];
 
 	*s = (struct sweep_state){ .jobs = p->njob, .npart = p->ntrace };
 	s->part = pm_alloc(p->ntrace * sizeof *s->part);
-	list_failures(&failures, d);
 	for (uint64_t i = 0; i < p->njob && !st; i++) {
 		struct sweep_job j = sweep_plan_job(p, i);
 		struct sweep_part *part = s->part + j.trace;
+		const struct pm_result_node *failure;
+		struct pm_result *r;
 
-		if (seen && i % 4096 == 0)
+		if (seen && i % 256 == 0)
 			seen(arg, i);
 		sweep_plan_spec(p, j.config, &spec);
 		st = sweep_key(ids->id + j.trace, p->region + j.region, (const char *)spec.p,
 			       &canonical, key, err);
 		part->jobs++;
-		if (st || !sweep_result_there(d, key))
+		r = st ? NULL : sweep_result_read(d, key);
+		if (!r)
 			continue;
-		if (failures.n &&
-		    bsearch(key, failures.key, failures.n, sizeof *failures.key, by_key) &&
-		    look_at_failure(s, d, key)) {
+		failure = pm_result_find(pm_result_root(r), "failure");
+		if (failure) {
+			add_failure(s, failure);
 			s->failed++;
 			part->failed++;
 		} else {
 			s->done++;
 			part->done++;
 		}
+		pm_result_free(r);
 	}
 	if (s->ncause)
 		qsort(s->cause, s->ncause, sizeof *s->cause, by_count);
@@ -215,7 +170,6 @@ enum pm_status sweep_state_read(struct sweep_state *s, const struct sweep_dir *d
 	s->working = somebody_works(d);
 	if (s->rate > 0)
 		s->seconds = (double)(s->jobs - s->done - s->failed) / s->rate;
-	free(failures.key);
 	pm_buf_release(&spec);
 	pm_buf_release(&canonical);
 	return st;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/mix.h"
 #include "base/result.h"
 #include "sweep/table.h"
@@ -109,29 +108,6 @@ static void walk_result(const struct pm_result *r, take_number *take, void *to)
 	pm_buf_release(&path);
 }
 
-/* The result under @key; NULL: it is missing, or damaged. */
-static struct pm_result *load(const struct sweep_dir *d, const char *key, struct pm_buf *text)
-{
-	char name[SWEEP_KEY + 20], *path;
-	struct pm_err ignored = { 0 };
-	struct pm_result *r = NULL;
-
-	if (!sweep_result_there(d, key))
-		return NULL;
-	sweep_result_name(key, name);
-	path = sweep_dir_file(d, name);
-	text->n = 0;
-	if (pm_json_load(path, text, &ignored) == PM_OK) {
-		r = pm_result_new();
-		if (pm_json_read((const char *)text->p, text->n - 1, r, &ignored) != PM_OK) {
-			pm_result_free(r);
-			r = NULL;
-		}
-	}
-	free(path);
-	return r;
-}
-
 static const char *text_of(const struct pm_result_node *of, const char *name)
 {
 	const struct pm_result_node *n = of ? pm_result_find(of, name) : NULL;
@@ -141,7 +117,7 @@ static const char *text_of(const struct pm_result_node *of, const char *name)
 
 struct walk_jobs {
 	struct sweep_table *t;
-	struct pm_buf spec, canonical, text;
+	struct pm_buf spec, canonical;
 };
 
 static enum pm_status job_key(struct walk_jobs *w, const struct sweep_job *j, char *key,
@@ -156,7 +132,6 @@ static void walk_release(struct walk_jobs *w)
 {
 	pm_buf_release(&w->spec);
 	pm_buf_release(&w->canonical);
-	pm_buf_release(&w->text);
 }
 
 static void note_column(void *to, const char *name, const struct pm_result_node *n)
@@ -181,7 +156,7 @@ enum pm_status sweep_table_open(struct sweep_table *t, const struct sweep_dir *d
 		if (seen && i % 256 == 0)
 			seen(arg, i);
 		s = job_key(&w, &j, key, err);
-		r = s ? NULL : load(d, key, &w.text);
+		r = s ? NULL : sweep_result_read(d, key);
 		if (!r)
 			continue;
 		if (pm_result_find(pm_result_root(r), "failure")) {
@@ -267,7 +242,7 @@ enum pm_status sweep_table_each(struct sweep_table *t,
 		row.sim = sweep_plan_sim(t->p, row.job.config);
 		s = job_key(&w, &row.job, row.key, err);
 		if (!s) {
-			r = load(t->d, row.key, &w.text);
+			r = sweep_result_read(t->d, row.key);
 			fill_row(t, &row, r);
 			s = take(to, &row, err);
 		}

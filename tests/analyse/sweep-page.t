@@ -32,7 +32,7 @@ $ printf '%s\n' 'trace t = real.pug' 'region first = 0..5k' 'region far = 100m..
 > first,done
 > far,failed
 > the trace ends at 200000, before region far
-! pugmark: note: of 2 jobs 0 have no result, and 1 have failed
+! pugmark: note: of 2 jobs 0 have no result, 1 failed
 $ printf '%s\n' 'trace t = real.pug' 'format = champsin' 'sim c = bpred:gshare=4' >format.plan; pugmark sweep plan format.plan; ls -d format.sweep 2>/dev/null
 ! pugmark: format.plan:2: 'champsin' is not a format; did you mean 'champsim'? (see `pugmark formats`)
 ? 2

@@ -1,0 +1,21 @@
+# tests/analyse/sweep-files.t - the files of a sweep's folder: a result that nobody can read is missing for all commands
+$ cp $TESTS/data/real.pug .; printf '%s\n' 'trace t = real.pug' 'region first = 0..2k' 'region none = 9g..10g' 'sim l1 = cache:l1d=4k|8k|16k' >s.plan; pugmark sweep run -q s.plan
+? 3
+$ cp -r s.sweep whole; pugmark sweep status s.sweep | head -1
+> s.sweep: 6 jobs: 3 done (50.0 %), 3 failed, 0 missing
+# cut, no JSON, another's, empty; a failure; then status and collect say the same, and run computes that alone
+$ set -- $(pugmark sweep collect -q s.sweep | grep ,done, | cut -d, -f4); f() { echo s.sweep/results/$(echo $1 | cut -c1-2)/$1.json; }; head -c 300 $(f $1) >x; rm $(f $1); cp x $(f $1); echo '{}' >x; rm $(f $2); cp x $(f $2); rm $(f $3); cp $(f $1) $(f $3)
+$ set -- $(pugmark sweep collect -q s.sweep | grep ,failed, | cut -d, -f4); f() { echo s.sweep/results/$(echo $1 | cut -c1-2)/$1.json; }; echo '{' >$(f $1); rm $(f $2); cp $(f $3) $(f $2)
+$ pugmark sweep status s.sweep | head -1; pugmark sweep collect s.sweep | sed 1d | cut -d, -f5 | sort | uniq -c | tr -s ' '
+> s.sweep: 6 jobs: 0 done (0.0 %), 1 failed, 5 missing
+>  1 failed
+>  5 missing
+! pugmark: note: of 6 jobs 5 have no result, 1 failed
+$ pugmark sweep run s.sweep | sed 's/, in .*//'
+> s.sweep: 3 results computed, 2 failed, 1 result there before
+$ pugmark sweep status s.sweep | head -1; pugmark sweep run s.sweep | sed 's/, in .*//'; pugmark sweep collect -q s.sweep >a; pugmark sweep collect -q whole >b; cmp a b
+> s.sweep: 6 jobs: 3 done (50.0 %), 3 failed, 0 missing
+> s.sweep: 0 results computed, 0 failed, 6 results there before
+# a result in the place of a failure that nobody could read: no name in failed/ is left, which --retry would go by
+$ set -- $(pugmark sweep collect -q s.sweep | grep ,done, | cut -d, -f4); echo '{' | tee s.sweep/failed/$1.json >s.sweep/results/$(echo $1 | cut -c1-2)/$1.json; pugmark sweep run -q s.sweep; ls s.sweep/failed | grep $1
+? 1
