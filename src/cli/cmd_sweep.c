@@ -90,24 +90,35 @@ static enum pm_status try_all(const struct sweep_plan *p, struct pm_err *err)
 	return s;
 }
 
-/* From the plan in @file to the folder @dir, of which no more is asked. */
+/* From the plan in @file to the folder @dir, of which no more is asked. The folder comes last: what
+ * is wrong with the plan or its traces leaves none behind, and one that is there as it is. */
 static int make_plan(const char *file, const char *dir, struct open_sweep *s)
 {
+	const struct sweep_dir d = { .path = (char *)dir };
+	char *traces = sweep_dir_file(&d, "traces");
+	struct sweep_trace_ids ids = { 0 };
 	struct pm_err err = { 0 };
 	struct sweep_plan p;
 	enum pm_status st = sweep_plan_read(&p, file, &err);
+	int status;
 
 	if (!st)
 		st = try_all(&p, &err);
 	err.file = st ? file : NULL;
 	if (!st)
+		st = sweep_trace_ids_get(&ids, &p, traces, &err);
+	if (!st)
 		st = sweep_dir_make(dir, &p, &err);
 	if (!st) {
+		sweep_trace_ids_keep(&ids, &p, traces);
 		err.file = NULL;
 		st = sweep_open(s, dir, &err);
 	}
+	status = st ? traces_fail(&err) : 0;	/* names what is released now */
+	sweep_trace_ids_release(&ids);
 	sweep_plan_release(&p);
-	return st ? traces_fail(&err) : 0;
+	free(traces);
+	return status;
 }
 
 static const char *plural(uint64_t n, const char *what, char buf[static 64])

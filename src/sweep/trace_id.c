@@ -146,8 +146,8 @@ static void read_known(struct sweep_trace_ids *ids, const struct sweep_plan *p, 
 	pm_buf_release(&text);
 }
 
-static void keep_known(const struct sweep_trace_ids *ids, const struct sweep_plan *p,
-		       const char *path)
+void sweep_trace_ids_keep(const struct sweep_trace_ids *ids, const struct sweep_plan *p,
+			  const char *path)
 {
 	struct pm_beside b;
 	FILE *f;
@@ -186,7 +186,7 @@ enum pm_status sweep_trace_ids_get(struct sweep_trace_ids *ids, const struct swe
 		more = true;
 	}
 	if (more)
-		keep_known(ids, p, path);
+		sweep_trace_ids_keep(ids, p, path);
 	return PM_OK;
 }
 

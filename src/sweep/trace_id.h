@@ -37,9 +37,12 @@ struct sweep_trace_ids {
 };
 struct sweep_plan;
 /* Those of all traces of @p: from the file @path where they are still true, else from the traces;
- * then kept there. A trace that cannot be read is an error. */
+ * then kept there, if its folder is there. A trace that cannot be read is an error. */
 enum pm_status sweep_trace_ids_get(struct sweep_trace_ids *ids, const struct sweep_plan *p,
 				   const char *path, struct pm_err *err);
+/* Keep them in the file @path; if that fails, they will be found again. */
+void sweep_trace_ids_keep(const struct sweep_trace_ids *ids, const struct sweep_plan *p,
+			  const char *path);
 /* That of trace @i again. */
 enum pm_status sweep_trace_ids_renew(struct sweep_trace_ids *ids, const struct sweep_plan *p,
 				     size_t i, struct pm_err *err);

@@ -19,3 +19,8 @@ $ pugmark sweep status s.sweep | head -1; pugmark sweep run s.sweep | sed 's/, i
 # a result in the place of a failure that nobody could read: no name in failed/ is left, which --retry would go by
 $ set -- $(pugmark sweep collect -q s.sweep | grep ,done, | cut -d, -f4); echo '{' | tee s.sweep/failed/$1.json >s.sweep/results/$(echo $1 | cut -c1-2)/$1.json; pugmark sweep run -q s.sweep; ls s.sweep/failed | grep $1
 ? 1
+# a trace that is not there: no folder is left, and one that is there keeps its plan
+$ printf '%s\n' 'trace t = nosuch.pug' 'sim l1 = cache:l1d=4k' >n.plan; pugmark sweep plan n.plan 2>&1 | sed "s,$PWD/,,"; ls -d n.*
+> pugmark: nosuch.pug: cannot open: No such file or directory
+> n.plan
+$ cp s.sweep/plan was; pugmark sweep plan n.plan s.sweep 2>/dev/null; cmp was s.sweep/plan
