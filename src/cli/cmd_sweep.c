@@ -228,17 +228,20 @@ static void note(void *arg, const char *text)
 static int end_of_run(struct open_sweep *s, const struct sweep_launch *l)
 {
 	const struct sweep_progress *p = &l->progress;
-	char a[64], b[32], c[64], e[32];
+	char a[64], b[32], c[64], e[32], f[32], was_failed[64] = "";
 
+	if (p->there_failed)
+		snprintf(was_failed, sizeof was_failed, ", %s of them failed",
+			 pm_report_number(p->there_failed, f));
 	if (stopped)
 		fprintf(stderr, "pugmark: stopped by signal %d; `pugmark sweep run %s` goes on\n",
 			(int)stopped, s->d.path);
 	else if (!manners.quiet && !l->only)
-		printf("%s: %s computed, %s failed, %s there before, in %s\n", s->d.path,
+		printf("%s: %s computed, %s failed, %s there before%s, in %s\n", s->d.path,
 		       plural(p->computed, "result", a), pm_report_number(p->failed, b),
-		       plural(p->jobs - p->computed - p->failed, "result", c),
+		       plural(p->jobs - p->computed - p->failed, "result", c), was_failed,
 		       pm_time_text(p->seconds, e));
-	return stopped ? 128 + (int)stopped : p->failed ? 3 : 0;
+	return stopped ? 128 + (int)stopped : p->failed || p->there_failed ? 3 : 0;
 }
 
 static const struct pm_opt_help run_help = {

@@ -177,7 +177,7 @@ static enum pm_status choose(struct gang_run *w, bool retry, struct pm_err *err)
 
 uint64_t sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *p,
 			    const struct sweep_trace_ids *ids, const struct sweep_gang *g,
-			    bool retry)
+			    bool retry, uint64_t *failed)
 {
 	struct pm_buf spec = { 0 }, canonical = { 0 };
 	struct pm_err ignored = { 0 };
@@ -185,10 +185,16 @@ uint64_t sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *
 	uint64_t missing = 0;
 
 	for (uint64_t c = g->from; c < g->to; c++) {
+		struct pm_result *r = NULL;
+
 		sweep_plan_spec(p, c, &spec);
-		missing += sweep_key(&ids->id[g->trace], p->region + g->region, (char *)spec.p,
-				     &canonical, key, &ignored) != PM_OK ||
-			   !sweep_result_there(d, key) || (retry && has_failed(d, key));
+		if (sweep_key(&ids->id[g->trace], p->region + g->region, (char *)spec.p,
+			      &canonical, key, &ignored) == PM_OK &&
+		    !(retry && has_failed(d, key)))
+			r = sweep_result_read(d, key);
+		missing += !r;
+		*failed += r && pm_result_find(pm_result_root(r), "failure");
+		pm_result_free(r);
 	}
 	pm_buf_release(&spec);
 	pm_buf_release(&canonical);

@@ -55,8 +55,9 @@ enum pm_status sweep_gang_fail(struct sweep_dir *d, const struct sweep_plan *p,
 			       const struct sweep_trace_ids *ids, const struct sweep_gang *g,
 			       const struct sweep_failure *f, struct pm_err *err);
 
-/* How many jobs of @g have no result. With @retry failures are none. */
+/* How many jobs of @g have no result. With @retry failures are none; else *failed grows by them. */
 uint64_t sweep_gang_missing(const struct sweep_dir *d, const struct sweep_plan *p,
-			const struct sweep_trace_ids *ids, const struct sweep_gang *g, bool retry);
+			    const struct sweep_trace_ids *ids, const struct sweep_gang *g,
+			    bool retry, uint64_t *failed);
 
 #endif

@@ -156,7 +156,8 @@ static bool next_new(struct local *x, struct gang_item *it)
 		}
 		it->mem = l->mem;
 		it->kills = 0;
-		missing = sweep_gang_missing(l->d, l->p, l->ids, &it->g, l->retry);
+		missing = sweep_gang_missing(l->d, l->p, l->ids, &it->g, l->retry,
+					     &l->progress.there_failed);
 		l->progress.there += it->g.to - it->g.from - missing;
 		if (missing)
 			return true;

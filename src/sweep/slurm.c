@@ -93,14 +93,17 @@ static void put_quoted(struct pm_buf *to, const char *s)
 
 /* ---- what is missing ------------------------------------------------------------------------ */
 
-static void list_missing(struct slurm *x)
+static void list_missing(struct slurm *x, bool first)
 {
 	struct sweep_gang g = { 0 };
+
+	uint64_t there_failed = 0;
 
 	x->n = 0;
 	x->missing = 0;
 	while (sweep_next_gang(x->l, &g)) {
-		uint64_t n = sweep_gang_missing(x->l->d, x->l->p, x->l->ids, &g, x->l->retry);
+		uint64_t n = sweep_gang_missing(x->l->d, x->l->p, x->l->ids, &g, x->l->retry,
+						&there_failed);
 
 		if (!n)
 			continue;
@@ -110,6 +113,8 @@ static void list_missing(struct slurm *x)
 		x->gang[x->n++] = g;
 		x->missing += n;
 	}
+	if (first)
+		x->l->progress.there_failed = there_failed;
 }
 
 /* Seconds that gang @i will take, by what others took. */
@@ -500,7 +505,7 @@ static enum pm_status work(struct slurm *x)
 		s = more_memory(x);
 	x->forgotten = 0;		/* those were an earlier launcher's */
 	while (!s && !stopped(x)) {
-		list_missing(x);
+		list_missing(x, before == UINT64_MAX);
 		if (!x->n)
 			return PM_OK;
 		in_vain = x->missing < before ? 0 : in_vain + 1;

@@ -15,6 +15,7 @@
 struct sweep_progress {
 	uint64_t jobs;			/* that this launcher is to see to */
 	uint64_t there;			/* had a result before */
+	uint64_t there_failed;		/* ... that is a failure */
 	uint64_t computed, failed;
 	unsigned running;		/* gangs */
 	double seconds;

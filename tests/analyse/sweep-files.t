@@ -12,10 +12,13 @@ $ pugmark sweep status s.sweep | head -1; pugmark sweep collect s.sweep | sed 1d
 >  5 missing
 ! pugmark: note: of 6 jobs 5 have no result, 1 failed
 $ pugmark sweep run s.sweep | sed 's/, in .*//'
-> s.sweep: 3 results computed, 2 failed, 1 result there before
+> s.sweep: 3 results computed, 2 failed, 1 result there before, 1 of them failed
 $ pugmark sweep status s.sweep | head -1; pugmark sweep run s.sweep | sed 's/, in .*//'; pugmark sweep collect -q s.sweep >a; pugmark sweep collect -q whole >b; cmp a b
 > s.sweep: 6 jobs: 3 done (50.0 %), 3 failed, 0 missing
-> s.sweep: 0 results computed, 0 failed, 6 results there before
+> s.sweep: 0 results computed, 0 failed, 6 results there before, 3 of them failed
+# failures of earlier runs count for the exit status
+$ pugmark sweep run -q s.sweep
+? 3
 # a result in the place of a failure that nobody could read: no name in failed/ is left, which --retry would go by
 $ set -- $(pugmark sweep collect -q s.sweep | grep ,done, | cut -d, -f4); echo '{' | tee s.sweep/failed/$1.json >s.sweep/results/$(echo $1 | cut -c1-2)/$1.json; pugmark sweep run -q s.sweep; ls s.sweep/failed | grep $1
 ? 1
