@@ -266,8 +266,6 @@ static double ratio(uint64_t a, uint64_t b)
 
 static void counts_result(struct pm_result *r, const char *name, uint64_t access, uint64_t miss)
 {
-	if (!access)
-		return;
 	pm_result_begin(r, name);
 	pm_result_u64(r, "accesses", access, "lookups");
 	pm_result_u64(r, "misses", miss, "lookups");
@@ -297,8 +295,68 @@ static void prefetch_result(const struct cache_level *l, struct pm_result *r)
 		      "in time/used");
 }
 
+/* ---- which numbers a level has: by its configuration, so that 0 is a result like others --- */
+
+/* Can requests @op be made of level @to? */
+static bool asked_for(const struct pm_cache_conf *cc, unsigned to, enum pm_cache_op op)
+{
+	const bool fetch = op == PM_OP_FETCH, data = op == PM_OP_READ || op == PM_OP_WRITE;
+	bool reached = false;
+
+	if (cc->tlb && op != PM_OP_FETCH && op != PM_OP_READ)
+		return false;
+	for (unsigned side = 0; side < 2; side++) {
+		bool made = (side ? data : fetch);
+
+		for (int i = side ? cc->first_d : cc->first_i; i >= 0; i = cc->next[i]) {
+			const struct pm_level_conf *lc = &cc->level[i];
+
+			reached |= i == (int)to && made;
+			if (op == PM_OP_WRITE)	/* else it reads a line, writes it back */
+				made &= !lc->wb || !lc->wa;
+			made |= op == PM_OP_BACK && side && lc->wb;
+			made |= op == PM_OP_PREFETCH && (lc->prefetch || lc->prefetch_module);
+		}
+	}
+	return reached;
+}
+
+static bool below_is_inclusive(const struct pm_cache_conf *cc, unsigned i)
+{
+	for (int k = cc->next[i]; k >= 0; k = cc->next[k])
+		if (cc->level[k].incl == PM_INCL)
+			return true;
+	return false;
+}
+
+static void stats_result(const struct pm_cache *c, const struct cache_level *l, struct pm_result *r)
+{
+	const struct pm_level_conf *lc = l->conf;
+	const struct pm_level_stats *s = &l->st;
+	const unsigned at = (unsigned)(l - c->level);
+	const bool prefetches = lc->prefetch || lc->prefetch_module, bytes = !c->conf.tlb;
+	const bool written = asked_for(&c->conf, at, PM_OP_WRITE) ||
+			     asked_for(&c->conf, at, PM_OP_BACK);
+	const struct pm_level_stats can = {
+		.sub_misses = lc->sub, .evictions = 1, .writebacks = lc->wb && written,
+		.invalidated = below_is_inclusive(&c->conf, at),
+		.flushed = c->conf.flush_insns || c->conf.flush_switch,
+		.bytes_in = bytes, .bytes_out = written, .victim_hits = lc->victim,
+		.wbuf_merged = lc->wbuf, .wbuf_full = lc->wbuf, .pf_issued = prefetches,
+		.pf_useful = prefetches, .pf_late = prefetches, .pf_unused = prefetches,
+		.compulsory = lc->three_c, .capacity = lc->three_c, .conflict = lc->three_c,
+	};
+
+#define S(name, unit, about)								\
+	if (can.name || (s->name && (bytes || strncmp(#name, "bytes", 5))))		\
+		pm_result_u64(r, #name, s->name, unit);
+	PM_LEVEL_STATS(S)
+#undef S
+}
+
 static void level_result(const struct pm_cache *c, const struct cache_level *l, struct pm_result *r)
 {
+	const unsigned at = (unsigned)(l - c->level);
 	static const char *const ops[] = { "fetch", "read", "write", "writeback", "prefetch" };
 	static const char *const stack[] = { NULL, "pop", "push", NULL, NULL };
 	const struct pm_level_conf *lc = l->conf;
@@ -323,20 +381,17 @@ static void level_result(const struct pm_cache *c, const struct cache_level *l, 
 	if (c->insns)
 		pm_result_f64(r, "mpki", 1000 * ratio(miss, c->insns), "misses/1000 instructions");
 	for (unsigned op = 0; op < PM_OP_COUNT; op++)
-		counts_result(r, ops[op], s->access[op][0] + s->access[op][1],
-			      s->miss[op][0] + s->miss[op][1]);
+		if (s->access[op][0] + s->access[op][1] || asked_for(&c->conf, at, op))
+			counts_result(r, ops[op], s->access[op][0] + s->access[op][1],
+				      s->miss[op][0] + s->miss[op][1]);
 	/* push and pop against the rest, where references say which they are */
 	for (unsigned op = PM_OP_READ; op <= PM_OP_WRITE; op++)
-		if (s->access[op][1]) {
+		if (s->access[op][1] || (c->refs[op][1] && asked_for(&c->conf, at, op))) {
 			counts_result(r, stack[op], s->access[op][1], s->miss[op][1]);
 			counts_result(r, op == PM_OP_READ ? "other_read" : "other_write",
 				      s->access[op][0], s->miss[op][0]);
 		}
-#define S(name, unit, about)								\
-	if (s->name && !(c->conf.tlb && !strncmp(#name, "bytes", 5)))			\
-		pm_result_u64(r, #name, s->name, unit);
-	PM_LEVEL_STATS(S)
-#undef S
+	stats_result(c, l, r);
 	prefetch_result(l, r);
 	pm_result_end(r);
 }

@@ -31,6 +31,7 @@ $ pugmark sim -q --champsim-module $TESTS/analyse/champsim/taken/taken.cc --cham
 # to standard error.
 $ pugmark sim -q --champsim-module $TESTS/analyse/champsim/odd/odd.cc --cache 'l1d=1k,2way,odd.cc;l2=16k,8way' --csv csv $TESTS/data/real.pug >/dev/null; awk -F, '/l1d.(evictions|misses),/ { print $1, $2 }' csv; pugmark dump $TESTS/data/real.pug | awk 'function hex(s,   i, v) { v = 0; for (i = 3; i <= length(s); i++) v = v * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return v } function look(l,   s) { s = l % 8; if (l in there) return; bad++; if (n[s] < 2) { n[s]++; there[l] = 1 } } /^[0-9]+ (read|write|modify)/ { a = hex($3); for (k = ($2 == "modify"); k >= 0; k--) for (l = int(a / 64); l <= int((a + $4 - 1) / 64); l++) look(l) } END { print "twin", bad }'
 > cache.l1d.misses 68925
+> cache.l1d.evictions 0
 > twin 68925
 ! cpu0_L1D has ended
 # In a core: cycles and all other counters are those of pugmark's own, and a predictor is asked about each instruction once.

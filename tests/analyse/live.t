@@ -52,3 +52,4 @@ $ pugmark run -q -s 'cache:l1=8k;regions' --csv csv -- "$PROGRAMS/heap"; sed -n 
 > stack many
 > heap many
 > global many
+> other 0

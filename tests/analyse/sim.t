@@ -22,6 +22,7 @@ $ pugmark sim --cache 'l1i=1k,2way,32;l1d=1k,2way,32,wt,nwa' "$TESTS/data/format
 >   fetch accesses              25             -             -
 >   fetch misses                 5             -             -
 >   fetch miss ratio       20.00 %             -             -
+>   evictions                    0             0             -
 >   bytes in                   160            32             -
 >   read accesses                -             1             -
 >   read misses                  -             1             -
@@ -59,6 +60,7 @@ $ pugmark sim --tlb 'dtlb=4,full,4k' --csv - "$TESTS/data/formats/lackey-34.txt"
 > tlb.dtlb.read.accesses,12,lookups
 > tlb.dtlb.read.misses,2,lookups
 > tlb.dtlb.read.miss_ratio,0.1666666667,misses/access
+> tlb.dtlb.evictions,0,lines
 $ pugmark sim --allcache 'sets=16-32;ways=2;refs=data' "$TESTS/data/formats/lackey-34.txt"
 > allcache
 >
@@ -278,3 +280,11 @@ $ pugmark sim -q -s cache:l1i=1k,2way,32 -s count -s cache:l1i=2k,2way,32 -s cac
 $ for s in core bounds; do pugmark sim -q -s $s --json alone.json rep.pug >/dev/null; pugmark sim -q -s $s -s mix --json beside.json rep.pug >/dev/null; diff alone.json beside.json | grep '^<.*[a-z]'; echo $s; done
 > core
 > bounds
+# A count that is 0 is there as 0, so that a table of many results has its column: what a level can count, its configuration says
+$ for l2 in 32k 1m; do pugmark sim --cache "l1d=4k,8way,64,prefetch=next;l2=$l2,8way,64" --csv - $TESTS/data/real.pug | grep 'l2\.\(evictions\|writebacks\|pf_issued\|read.accesses\),'; done
+> cache.l2.read.accesses,3476,lookups
+> cache.l2.evictions,4737,lines
+> cache.l2.writebacks,510,lines
+> cache.l2.read.accesses,3476,lookups
+> cache.l2.evictions,0,lines
+> cache.l2.writebacks,0,lines

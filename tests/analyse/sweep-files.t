@@ -27,3 +27,11 @@ $ printf '%s\n' 'trace t = nosuch.pug' 'sim l1 = cache:l1d=4k' >n.plan; pugmark 
 > pugmark: nosuch.pug: cannot open: No such file or directory
 > n.plan
 $ cp s.sweep/plan was; pugmark sweep plan n.plan s.sweep 2>/dev/null; cmp was s.sweep/plan
+# a counter that is 0 in every result has its column, too
+$ printf '%s\n' 'trace t = real.pug' 'sim l2 = cache:l1d=4k;l2=1m|2m' >z.plan; pugmark sweep run -q z.plan; pugmark sweep collect z.sweep | sed 1q | tr , '\n' | grep 'l2\.[ew]'
+> l2.ways
+> l2.writeback.accesses
+> l2.writeback.misses
+> l2.writeback.miss_ratio
+> l2.evictions
+> l2.writebacks
