@@ -21,6 +21,8 @@ struct pm_memory {
 	size_t nline, cap_line;
 	uint64_t time, slice_len;
 	uint64_t last_page, last_page_at;	/* + 1; 0: none */
+	uint64_t *pc;			/* by stream: what its last batch ended in; 0: not known */
+	size_t npc;
 };
 
 struct pm_memory *pm_memory_new(uint64_t page, uint64_t line)
@@ -169,9 +171,17 @@ bool pm_line_falsely(const struct pm_shared_line *l)
 
 void pm_memory_batch(struct pm_memory *m, const struct pm_batch *b)
 {
-	uint32_t stream = b->stream ? b->stream->index : 0;
-	uint64_t pc = 0;
+	const uint32_t stream = b->stream ? b->stream->index : 0;
+	uint64_t pc;
 
+	if (stream >= m->npc) {
+		const size_t n = (size_t)stream * 2 + 16;
+
+		m->pc = pm_realloc(m->pc, n * sizeof *m->pc);
+		memset(m->pc + m->npc, 0, (n - m->npc) * sizeof *m->pc);
+		m->npc = n;
+	}
+	pc = m->pc[stream];
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end; e++) {
 		struct pm_page_heat *p;
 		bool read = e->kind == PM_EV_READ || e->kind == PM_EV_MODIFY;
@@ -193,6 +203,7 @@ void pm_memory_batch(struct pm_memory *m, const struct pm_batch *b)
 			stride_of(m, pc, e->addr);
 		share(m, stream, e->addr, e->size ? e->size : 1, read, write);
 	}
+	m->pc[stream] = pc;
 }
 
 const struct pm_page_heat *pm_memory_pages(const struct pm_memory *m, size_t *n)
@@ -227,6 +238,7 @@ void pm_memory_free(struct pm_memory *m)
 	pm_map_release(&m->line_at);
 	free(m->page);
 	free(m->stride);
+	free(m->pc);
 	free(m->line);
 	free(m);
 }

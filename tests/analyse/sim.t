@@ -277,9 +277,10 @@ $ pugmark sim -q -s cache:l1i=1k,2way,32 -s count -s cache:l1i=2k,2way,32 -s cac
 >       "size": 4096,
 
 # What a simulator says does not depend on what runs beside it: others may have instructions cracked into micro-ops.
-$ for s in core bounds; do pugmark sim -q -s $s --json alone.json rep.pug >/dev/null; pugmark sim -q -s $s -s mix --json beside.json rep.pug >/dev/null; diff alone.json beside.json | grep '^<.*[a-z]'; echo $s; done
+$ for s in core bounds memory; do pugmark sim -q -s $s --json alone.json rep.pug >/dev/null; pugmark sim -q -s $s -s mix --json beside.json rep.pug >/dev/null; diff alone.json beside.json | grep '^<.*[a-z]'; echo $s; done
 > core
 > bounds
+> memory
 # A count that is 0 is there as 0, so that a table of many results has its column: what a level can count, its configuration says
 $ for l2 in 32k 1m; do pugmark sim --cache "l1d=4k,8way,64,prefetch=next;l2=$l2,8way,64" --csv - $TESTS/data/real.pug | grep 'l2\.\(evictions\|writebacks\|pf_issued\|read.accesses\),'; done
 > cache.l2.read.accesses,3476,lookups
