@@ -376,6 +376,7 @@ static int simulate(struct gang_run *w, struct pm_err *err)
 {
 	struct pm_err why = { 0 };
 	enum pm_status s = open_trace(w, &why);
+	bool apart;
 	size_t left = 0;
 
 	if (has_changed(w))
@@ -392,6 +393,7 @@ static int simulate(struct gang_run *w, struct pm_err *err)
 		return SWEEP_EXIT_DONE;
 	pm_adapt(w->pipe, w->src.facts, pm_pipeline_needs(w->pipe), NULL);
 	s = pm_pipeline_start(w->pipe, w->src.facts, w->which->plural, &why);
+	apart = s && left > 1;
 	if (!s)
 		s = push_all(w, &why);
 	if (!s)
@@ -400,6 +402,8 @@ static int simulate(struct gang_run *w, struct pm_err *err)
 		return SWEEP_EXIT_CHANGED;
 	if (s && lacks_memory())
 		return SWEEP_EXIT_MEMORY;
+	if (apart)			/* each could start: they do not go together */
+		return SWEEP_EXIT_SINGLY;
 	if (s == PM_ERR)
 		return fail_rest(w, &why, err) ? SWEEP_EXIT_DISK : SWEEP_EXIT_DONE;
 	if (s != PM_END)

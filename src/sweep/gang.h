@@ -20,7 +20,8 @@ enum sweep_exit {
 	SWEEP_EXIT_DISK = 1,		/* results cannot be written, locks are not to be had */
 	SWEEP_EXIT_CHANGED = 3,		/* the trace is not what it was when it was identified */
 	SWEEP_EXIT_MEMORY = 4,		/* more than it may have */
-	SWEEP_EXIT_SINGLY = 5,		/* a simulator gave up in the middle: which one? */
+	SWEEP_EXIT_SINGLY = 5,		/* a simulator gave up in the middle: which one? Or
+					 * simulators do not go together */
 };
 
 struct sweep_report {			/* shared memory */

@@ -248,13 +248,45 @@ static enum pm_status check(uint32_t has, uint32_t needs, const char *source, co
 			    where ? where : instead(missing));
 }
 
-static enum pm_status check_sink(const struct pm_pipeline *p, uint32_t has,
+/* The first sink that needs what @t adds; NULL: none does. */
+static const char *wants(const struct pm_pipeline *p, const struct pm_transform_ops *t)
+{
+	for (size_t i = 0; i < p->nsink; i++)
+		if (p->sink[i].ops->needs & t->adds)
+			return p->sink[i].ops->name;
+	return NULL;
+}
+
+/* The source had @gone, and a transform that another sink needs has taken it: that trace is not to
+ * blame. */
+static enum pm_status check_gone(const struct pm_pipeline *p, uint32_t gone,
+				 const struct pm_sink_ops *ops, struct pm_err *err)
+{
+	char names[120];
+
+	join_facts(gone, " or ", names, sizeof names);
+	for (size_t i = 0; i < p->ntrans; i++) {
+		const char *other = wants(p, p->trans[i].ops);
+
+		if (other && strcmp(other, ops->name))
+			return pm_fail_file(err, "'%s' and '%s' do not go together: '%s' needs %s, "
+					    "and %s, which '%s' needs, leaves none; run one after "
+					    "the other", ops->name, other, ops->name, names,
+					    p->trans[i].ops->name, other);
+	}
+	return PM_OK;
+}
+
+/* @had: what the source has, before transforms. */
+static enum pm_status check_sink(const struct pm_pipeline *p, uint32_t had, uint32_t has,
 				 const struct pm_sink_ops *ops, const char *source,
 				 struct pm_err *err)
 {
 	const char *who = p->who ? p->who : ops->name;
-	const uint32_t any = PM_HAS_INSNS | PM_HAS_LINES | PM_HAS_REFS;
+	const uint32_t any = PM_HAS_INSNS | PM_HAS_LINES | PM_HAS_REFS, missing = ops->needs & ~has;
 
+	if (missing && !(missing & ~had) && check_gone(p, missing, ops, err) != PM_OK)
+		return PM_ERR;
 	if (ops->flags & PM_SINK_REFS && !(has & any))
 		return pm_fail_file(err,
 				    "%s hold no references: no instructions, cache lines or data "
@@ -372,6 +404,8 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
 				 struct pm_err *err)
 {
+	const uint32_t had = facts;
+
 	assert(!p->started);
 	p->started = true;
 	if (!source_name)
@@ -396,7 +430,7 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 		facts = (facts & ~ops->removes) | ops->adds;
 	}
 	for (size_t i = 0; i < p->nsink; i++)
-		if (check_sink(p, facts, p->sink[i].ops, source_name, err) != PM_OK)
+		if (check_sink(p, had, facts, p->sink[i].ops, source_name, err) != PM_OK)
 			return PM_ERR;
 	add_stage(p, NULL, NULL);
 	for (size_t i = 0; i < p->nsink && !p->ntrans; i++)

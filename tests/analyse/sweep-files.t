@@ -35,3 +35,6 @@ $ printf '%s\n' 'trace t = real.pug' 'sim l2 = cache:l1d=4k;l2=1m|2m' >z.plan; p
 > l2.writeback.miss_ratio
 > l2.evictions
 > l2.writebacks
+# simulators that do not go together are simulated one after the other
+$ pugmark run -q --exec -o bare.pug -- "$PROGRAMS/bare" >/dev/null; printf '%s\n' 'trace t = bare.pug' 'sim t = tree' 'sim m = mix' 'sim i = insns' >g.plan; pugmark sweep run -j 1 g.plan | sed 's/, in .*//'
+> g.sweep: 3 results computed, 0 failed, 0 results there before
