@@ -12,19 +12,24 @@
 struct named { const char *name; uint64_t count; };
 struct mix_block { uint64_t pc, entries, insns; };
 
+/* Where a block ends, as the bytes say: not all traces tell of branches, and some have each
+ * iteration of a string instruction as an instruction. */
+enum mix_end { GOES_ON, REPEATS, ENDS, ENDS_BEHIND_SLOT };
+
 struct mix_sink {
 	uint64_t top, insns, reads, writes, unknown;
 	/* executions by pm_code.insn of the table that is current */
 	const struct pm_code *code;
 	uint64_t *count;
-	size_t cap_count;
+	uint8_t *end;			/* enum mix_end, of the first nend */
+	size_t cap_count, nend;
 	uint64_t mnemonic[PM_FORM_MNEMONICS], mips[MIPS_NOPS];
 	struct pm_forms *forms[2];
 	struct pm_map at;		/* pc -> block */
 	struct mix_block *block;
 	size_t nblock, cap_block;
 	/* block + 1; 0: none */
-	struct mix_place { size_t block; uint64_t next; bool branch; } *stream;
+	struct mix_place { size_t block; uint64_t pc, next; bool branch, slot; } *stream;
 	size_t nstream, cap_stream;
 };
 
@@ -35,6 +40,7 @@ static void destroy(void *self)
 	if (!s)
 		return;
 	free(s->count);
+	free(s->end);
 	pm_forms_free(s->forms[0]);
 	pm_forms_free(s->forms[1]);
 	pm_map_release(&s->at);
@@ -58,12 +64,36 @@ static void *create(const char *config, struct pm_err *err)
 	return NULL;
 }
 
+static const struct pm_form *form_of(struct mix_sink *s, const struct pm_insn *in)
+{
+	const bool i386 = in->isa == PM_ISA_X86_32;
+
+	if (in->isa > PM_ISA_X86_32 || !in->len)
+		return NULL;
+	if (!s->forms[i386])
+		s->forms[i386] = pm_forms_new(i386);
+	return pm_form_at(s->forms[i386], in->bytes, in->len);
+}
+
+static enum mix_end end_of(struct mix_sink *s, const struct pm_insn *in)
+{
+	const struct pm_form *f;
+	uint32_t w;
+
+	if (pm_mips_word(in->isa, in->bytes, in->len, &w))
+		return mips_has_slot(mips_decode(w, ~0u)) ? ENDS_BEHIND_SLOT : GOES_ON;
+	f = form_of(s, in);
+	if (f && f->rep)
+		return REPEATS;
+	return f && f->flow != PM_CLASS_NONE && f->flow != PM_CLASS_SYSCALL ? ENDS : GOES_ON;
+}
+
 /* What was counted by index becomes counts by mnemonic. */
 static void settle(struct mix_sink *s)
 {
 	for (size_t i = 0; s->code && i < s->cap_count && i < s->code->ninsn; i++) {
 		const struct pm_insn *in = s->code->insn + i;
-		bool i386 = in->isa == PM_ISA_X86_32;
+		const struct pm_form *f;
 		uint64_t n = s->count[i];
 		uint32_t w;
 
@@ -74,10 +104,8 @@ static void settle(struct mix_sink *s)
 			const enum mips_op op = mips_decode(w, ~0u);
 
 			*(op < MIPS_NOPS ? &s->mips[op] : &s->unknown) += n;
-		} else if (in->isa <= PM_ISA_X86_32 && in->len) {
-			if (!s->forms[i386])
-				s->forms[i386] = pm_forms_new(i386);
-			s->mnemonic[pm_form_at(s->forms[i386], in->bytes, in->len)->mnemonic] += n;
+		} else if ((f = form_of(s, in))) {
+			s->mnemonic[f->mnemonic] += n;
 		} else {
 			s->unknown += n;
 		}
@@ -88,27 +116,37 @@ static void code_is(struct mix_sink *s, const struct pm_code *code)
 {
 	if (!code)
 		return;
-	if (s->code != code)
+	if (s->code != code) {
 		settle(s);
+		s->nend = 0;
+	}
 	s->code = code;
 	if (s->cap_count < code->ninsn) {
 		size_t cap = code->ninsn * 2;
 
 		s->count = pm_realloc(s->count, cap * sizeof *s->count);
 		memset(s->count + s->cap_count, 0, (cap - s->cap_count) * sizeof *s->count);
+		s->end = pm_realloc(s->end, cap);
 		s->cap_count = cap;
 	}
+	for (; s->nend < code->ninsn; s->nend++)
+		s->end[s->nend] = (uint8_t)end_of(s, code->insn + s->nend);
 }
 
 /* HOT: once per instruction. */
 static void one(struct mix_sink *s, struct mix_place *p, const struct pm_event *e)
 {
+	enum mix_end end = GOES_ON;
+
 	s->insns++;
-	if (e->id < s->cap_count)
+	if (e->id < s->nend) {
 		s->count[e->id]++;
-	else
+		end = s->end[e->id];
+	} else {
 		s->unknown++;
-	if (!p->block || p->branch || p->next != e->addr) {
+	}
+	if (!p->block || p->branch ||
+	    (p->next != e->addr && !(end == REPEATS && p->pc == e->addr))) {
 		bool fresh;
 		uint64_t *at = pm_map_put(&s->at, e->addr, &fresh);
 
@@ -118,10 +156,13 @@ static void one(struct mix_sink *s, struct mix_place *p, const struct pm_event *
 			*at = s->nblock;
 		}
 		p->block = *at;
-		p->branch = false;
+		p->slot = false;
 		s->block[p->block - 1].entries++;
 	}
+	p->branch = p->slot || end == ENDS;
+	p->slot = end == ENDS_BEHIND_SLOT;
 	s->block[p->block - 1].insns++;
+	p->pc = e->addr;
 	p->next = e->addr + e->size;
 }
 
@@ -143,7 +184,7 @@ static enum pm_status consume(void *self, const struct pm_batch *b, struct pm_er
 			one(s, p, e);
 			break;
 		case PM_EV_BRANCH:
-			p->branch = true;
+			p->branch = !p->slot;
 			break;
 		case PM_EV_READ:
 			s->reads++;

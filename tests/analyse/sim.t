@@ -293,3 +293,6 @@ $ for l2 in 32k 1m; do pugmark sim --cache "l1d=4k,8way,64,prefetch=next;l2=$l2,
 > cache.l2.read.accesses,3476,lookups
 > cache.l2.evictions,0,lines
 > cache.l2.writebacks,0,lines
+# Blocks are the same, whether the trace tells of branches and iterations or not: gem5's does not.
+$ pugmark convert -q rep.pug rep.gem5; for f in rep.pug rep.gem5; do pugmark sim -s insns --csv - $f | sed -n 's/^insns.blocks_distinct,//p'; done | uniq | wc -l
+> 1
