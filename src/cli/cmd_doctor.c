@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/whole_file.h"
 #include "cli/doctor.h"
 #include "cli/manners.h"
 #include "cli/traces.h"
+#include "report/width.h"
 
 static int put_json(const struct ability *v, size_t n, bool works, const char *path)
 {
@@ -27,16 +30,28 @@ static int put_json(const struct ability *v, size_t n, bool works, const char *p
 	return status;
 }
 
-static void show(const struct ability *v, size_t n)
+static int show(const struct ability *v, size_t n)
 {
 	static const char *const paint[] = { "\033[32m", "\033[33m", "\033[31m" };
 	const bool color = manners_color(stdout);
+	const size_t wide = pm_report_width(STDOUT_FILENO);
+	struct pm_buf text = { 0 }, line = { 0 };
+	struct pm_err err = { 0 };
+	int status;
 
-	for (size_t i = 0; i < n; i++)
-		printf("%s%-8s%s %-11s %s%s%s\n", color ? paint[v[i].verdict] : "",
-		       doctor_verdict(v[i].verdict), color ? "\033[0m" : "", v[i].name,
-		       (const char *)v[i].text.p, v[i].advice.n > 1 ? " -> " : "",
-		       (const char *)v[i].advice.p);
+	for (size_t i = 0; i < n; i++) {
+		line.n = 0;
+		pm_buf_printf(&line, "%s%s%s", (const char *)v[i].text.p,
+			      v[i].advice.n > 1 ? " -> " : "", (const char *)v[i].advice.p);
+		pm_buf_add(&line, "", 1);
+		pm_buf_printf(&text, "%s%-8s%s %-11s ", color ? paint[v[i].verdict] : "",
+			      doctor_verdict(v[i].verdict), color ? "\033[0m" : "", v[i].name);
+		pm_report_wrapped(&text, (const char *)line.p, 21, 21, wide);
+	}
+	status = pm_file_save("-", &text, &err) ? traces_fail(&err) : 0;
+	pm_buf_release(&line);
+	pm_buf_release(&text);
+	return status;
 }
 
 int cmd_doctor(int argc, char **argv)
@@ -67,7 +82,7 @@ int cmd_doctor(int argc, char **argv)
 	if (json)
 		status = put_json(v, n, works, json);
 	else
-		show(v, n);
+		status = show(v, n);
 	doctor_release(v, n);
 	return status ? status : !works;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/whole_file.h"
 #include "cli/traces.h"
+#include "report/width.h"
 
 static void facts_list(struct pm_result *r, const char *name, uint32_t facts)
 {
@@ -38,6 +41,54 @@ static void put_json(struct pm_result *r)
 	pm_result_end(r);
 }
 
+/* "  needs:  ...", in lines of @wide columns. */
+static void put_item(struct pm_buf *to, const char *head, const char *text, size_t wide)
+{
+	pm_buf_printf(to, "  %-8s", head);
+	pm_report_wrapped(to, text, 10, 10, wide);
+}
+
+static void put_one(struct pm_buf *to, const struct pm_format *f, size_t wide)
+{
+	char names[600];
+
+	pm_buf_printf(to, "%s: ", f->name);
+	pm_report_wrapped(to, f->about, strlen(f->name) + 2, 2, wide);
+	pm_buf_printf(to, "  pugmark %s%s%s it\n", f->read ? "reads" : "",
+		      f->read && f->write ? " and " : "", f->write ? "writes" : "");
+	if (f->suffixes)
+		put_item(to, "files:", f->suffixes, wide);
+	pm_fact_names(f->has, names, sizeof names);
+	if (*names && f->read)
+		put_item(to, "has:", names, wide);
+	pm_fact_names(f->needs, names, sizeof names);
+	if (f->write)
+		put_item(to, "needs:", *names ? names : "nothing in particular", wide);
+	for (const char *o = f->options, *end; o && *o; o = end + (*end != 0)) {
+		char *line;
+
+		end = o + strcspn(o, "\n");
+		if (o == f->options)
+			pm_buf_printf(to, "  options, as in FORMAT:NAME=VALUE,NAME:\n");
+		pm_buf_printf(to, "    ");
+		line = pm_strndup(o, (size_t)(end - o));
+		pm_report_wrapped(to, line, 4, 6, wide);
+		free(line);
+	}
+}
+
+static void put_all(struct pm_buf *to, size_t wide)
+{
+	for (const struct pm_format *const *f = pm_formats; *f; f++) {
+		const char *files = (*f)->suffixes ? (*f)->suffixes : "";
+		const size_t n = strlen(files);
+
+		pm_buf_printf(to, "%-16s %c%c  %-18s ", (*f)->name, (*f)->read ? 'r' : '-',
+			      (*f)->write ? 'w' : '-', files);
+		pm_report_wrapped(to, (*f)->about, 22 + (n > 18 ? n : 18), 40, wide);
+	}
+}
+
 int cmd_formats(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -53,14 +104,15 @@ int cmd_formats(int argc, char **argv)
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false);
+	const size_t wide = pm_report_width(STDOUT_FILENO);
+	struct pm_buf text = { 0 };
 	struct pm_err err = { 0 };
-	char names[600];
+	int status;
 
 	if (n > 1)
 		pm_opt_usage(&help, "one format at a time, not '%s' too", argv[1]);
 	if (json) {
 		struct pm_result *r = pm_result_for("formats");
-		int status;
 
 		put_json(r);
 		status = traces_json(r, json);
@@ -72,27 +124,11 @@ int cmd_formats(int argc, char **argv)
 
 		if (!f)
 			return traces_fail(&err);
-		printf("%s: %s\n", f->name, f->about);
-		printf("  pugmark %s%s%s it\n", f->read ? "reads" : "",
-		       f->read && f->write ? " and " : "", f->write ? "writes" : "");
-		if (f->suffixes)
-			printf("  files:  %s\n", f->suffixes);
-		pm_fact_names(f->has, names, sizeof names);
-		if (*names && f->read)
-			printf("  has:    %s\n", names);
-		pm_fact_names(f->needs, names, sizeof names);
-		if (f->write)
-			printf("  needs:  %s\n", *names ? names : "nothing in particular");
-		for (const char *o = f->options, *end; o && *o; o = end + (*end != 0)) {
-			end = o + strcspn(o, "\n");
-			if (o == f->options)
-				printf("  options, as in FORMAT:NAME=VALUE,NAME:\n");
-			printf("    %.*s\n", (int)(end - o), o);
-		}
-		return 0;
+		put_one(&text, f, wide);
+	} else {
+		put_all(&text, wide);
 	}
-	for (const struct pm_format *const *f = pm_formats; *f; f++)
-		printf("%-16s %c%c  %-18s %s\n", (*f)->name, (*f)->read ? 'r' : '-',
-		       (*f)->write ? 'w' : '-', (*f)->suffixes ? (*f)->suffixes : "", (*f)->about);
-	return 0;
+	status = pm_file_save("-", &text, &err) ? traces_fail(&err) : 0;
+	pm_buf_release(&text);
+	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* width.h - how wide a line of text may be */
+/* width.h - how wide a line of text may be, and text in such lines */
 #ifndef PM_REPORT_WIDTH_H
 #define PM_REPORT_WIDTH_H
 
@@ -10,5 +10,12 @@
 /* COLUMNS, if it is set; else the width of the terminal that @fd is; else any: who reads a file
  * or a pipe wants all of it. @fd -1: a file. At least 40. */
 size_t pm_report_width(int fd);
+
+/* @text in lines of @width columns, the last with its end. The first begins at column @at, where
+ * it stands already, the others are indented to @indent. Only a word that is longer than a line
+ * does not fit. */
+struct pm_buf;
+void pm_report_wrapped(struct pm_buf *to, const char *text, size_t at, size_t indent,
+		       size_t width);
 
 #endif

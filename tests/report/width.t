@@ -36,3 +36,12 @@ $ pugmark run -q --callgrind cg -- ./i; pugmark annotate --function main cg | gr
 > i.c:5          for (int i = 0; i < 9; i++)
 > i.c:6                  if (i & 1)
 > i.c:7                          n++;
+# Lists of what there is go on below where they began; into a file or a pipe a line is a line.
+$ for c in formats 'formats pug' doctor; do COLUMNS=80 pugmark $c >narrow; awk 'length > 80' narrow; env -u COLUMNS pugmark $c >wide; [ $(wc -l <narrow) -gt $(wc -l <wide) ] && echo "$c"; done
+> formats
+> formats pug
+> doctor
+$ COLUMNS=80 pugmark formats | sed -n '/^penn /,/^idt/p' | head -2; env -u COLUMNS pugmark formats | grep '^penn '
+> penn             rw  .trace .penn       micro-op traces of Penn's CIS 501,
+>                                         compact or aligned columns
+> penn             rw  .trace .penn       micro-op traces of Penn's CIS 501, compact or aligned columns
