@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,7 +66,14 @@ static int run(const char *const *argv, struct pm_buf *to, struct pm_err *err)
 		;
 	if (!all)
 		return -1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	/* it could not say why: where memory is short even its start ends so; but a reader who has
+	 * gone knows */
+	if (WTERMSIG(status) != SIGPIPE)
+		pm_fail_file(err, "'%s' was killed by signal %d (%s)", argv[0], WTERMSIG(status),
+			     strsignal(WTERMSIG(status)));
+	return -1;
 }
 
 static int run_command(const char *command, const char *setup, const char *query,

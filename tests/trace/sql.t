@@ -30,6 +30,11 @@ $ printf '%s\n' '#!/bin/sh' 'printf "%s\n" "$@" | sed "s,/fd/[0-9]*,/fd/N,g"' 'f
 $ PUGMARK_DUCKDB=$PWD/duckdb pugmark sql --csv - s.parquet q | head -n 1; PUGMARK_DUCKDB=$PWD/duckdb pugmark sql --json o s.parquet q; head -n 1 o
 > -csv
 > -json
+# one that dies has not said why; one whose reader has gone need not
+$ for x in SEGV PIPE; do printf '#!/bin/sh\nkill -%s $$\n' $x >dies; chmod +x dies; PUGMARK_DUCKDB=./dies pugmark sql s.parquet q; echo $?; done
+! pugmark: './dies' was killed by signal 11 (Segmentation fault)
+> 1
+> 1
 # of a pipe, in a format of its own
 $ cat $TESTS/data/formats/din.din | PUGMARK_DUCKDB=$PWD/duckdb pugmark sql -f din - q | tail -n 1
 > PAR1
