@@ -465,6 +465,14 @@ static int cmd_sweep_status(int argc, char **argv)
 
 /* ---- collect -------------------------------------------------------------------------------- */
 
+/* Which of the page's options is there? NULL: none. */
+static const char *of_page(const struct sweep_plots *o)
+{
+	return o->simulator ? "--sim" : o->value ? "--value" : o->x ? "-x" : o->y ? "-y" :
+	       o->cost ? "--cost" : o->baseline ? "--baseline" :
+	       o->more ? "--more-is-better" : NULL;
+}
+
 static int cmd_sweep_collect(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -508,6 +516,10 @@ static int cmd_sweep_collect(int argc, char **argv)
 	NAMED_FILES_CHECK(&help, { "PLAN", argv[0], false }, { "--csv", csv, true },
 			  { "--json", json, true }, { "--parquet", parquet, true },
 			  { "--html", html, true });
+	if (!html && of_page(&o))
+		pm_opt_usage(&help, "%s needs --html: the table has all", of_page(&o));
+	if (o.x && o.y && !strcmp(o.x, o.y))
+		pm_opt_usage(&help, "-x and -y are two parameters, not '%s' twice", o.x);
 	st = pm_report_can_save((const char *const []){ csv, json, parquet, html }, 4, &err);
 	if (!csv && !json && !parquet && !html)
 		csv = "-";

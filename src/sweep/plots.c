@@ -302,14 +302,18 @@ static void heat_of(const struct plots *p, int x, int y, size_t trace, double *v
 
 static enum pm_status heat_maps(const struct plots *p, struct pm_html *h, struct pm_err *err)
 {
-	int x = param_index(p, p->o->x, -1), y = param_index(p, p->o->y, x);
+	/* whichever is given comes first: the other one is another then */
+	int y = p->o->y ? param_index(p, p->o->y, -1) : -1;
+	int x = param_index(p, p->o->x, y);
 	const struct sweep_param *px, *py;
 	char title[300];
 	double *v;
 
 	if ((p->o->x && x < 0) || (p->o->y && y < 0))
 		return pm_fail_request(err, "%s has no parameter '%s'", p->sim->name,
-				       x < 0 ? p->o->x : p->o->y);
+				       p->o->x && x < 0 ? p->o->x : p->o->y);
+	if (!p->o->y)
+		y = param_index(p, NULL, x);
 	if (x < 0 || y < 0 || x == y)
 		return PM_OK;
 	px = p->t->p->param + p->sim->param[x];

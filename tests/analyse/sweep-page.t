@@ -36,3 +36,21 @@ $ printf '%s\n' 'trace t = real.pug' 'region first = 0..5k' 'region far = 100m..
 $ printf '%s\n' 'trace t = real.pug' 'format = champsin' 'sim c = bpred:gshare=4' >format.plan; pugmark sweep plan format.plan; ls -d format.sweep 2>/dev/null
 ! pugmark: format.plan:2: 'champsin' is not a format; did you mean 'champsim'? (see `pugmark formats`)
 ? 2
+# the page's options are for a page; the axes are two parameters, and whichever is not said is not the other one
+$ for o in '--sim l2' '--value l2.mpki' '-x l2' '-y l2' '--cost l2' '--baseline l2=16m' --more-is-better; do pugmark sweep collect $o s.sweep; done
+! pugmark: --sim needs --html: the table has all (see `pugmark sweep collect --help`)
+! pugmark: --value needs --html: the table has all (see `pugmark sweep collect --help`)
+! pugmark: -x needs --html: the table has all (see `pugmark sweep collect --help`)
+! pugmark: -y needs --html: the table has all (see `pugmark sweep collect --help`)
+! pugmark: --cost needs --html: the table has all (see `pugmark sweep collect --help`)
+! pugmark: --baseline needs --html: the table has all (see `pugmark sweep collect --help`)
+! pugmark: --more-is-better needs --html: the table has all (see `pugmark sweep collect --help`)
+? 2
+$ pugmark sweep collect -x l2 -y l2 --html x.html s.sweep; ls x.html; for o in '-x l2' '-y l1d' '-y l2 -x l1d.way'; do pugmark sweep collect $o --html x.html s.sweep; grep -c 'Two parameters' x.html; done; pugmark sweep collect -y l3 --html y.html s.sweep
+> 1
+> 1
+> 1
+! pugmark: -x and -y are two parameters, not 'l2' twice (see `pugmark sweep collect --help`)
+! ls: cannot access 'x.html': No such file or directory
+! pugmark: l2 has no parameter 'l3'
+? 2
