@@ -438,6 +438,19 @@ bool machine_guest_is_saved(const char *path)
 	return pm_file_head(path, head, sizeof head) && catx_is_saved(head, sizeof head);
 }
 
+/* The guest comes from the file @path, which @load reads. Not 0: it cannot be read; that is said,
+ * and is the exit status. */
+static int begin_file(struct machine_guest *g, const char *path,
+		       enum pm_status (*load)(const char *path, struct catx *x, struct pm_err *err),
+		       struct catx *x, struct pm_err *err)
+{
+	no_files(g);
+	if (load(path, x, err) != PM_OK)
+		return traces_fail(err);
+	err->file = g->path = path;
+	return 0;
+}
+
 /* The file that the guest came from is not needed any more. */
 static int end_file(struct machine_guest *g, struct catx *x, int ret, const struct pm_err *err)
 {
@@ -454,19 +467,18 @@ int machine_guest_from(struct machine_guest *g, const char *path)
 	struct guest_cat_bus none;
 	struct pm_err err = { 0 };
 	struct catx x;
-	int ret = 1;
+	int ret;
 
-	no_files(g);
-	if (catx_load_saved(path, &x, &err) != PM_OK)
-		return traces_fail(&err);
-	err.file = path;
+	ret = begin_file(g, path, catx_load_saved, &x, &err);
+	if (ret)
+		return ret;
+	ret = 1;
 	if (guest_machine_of(&x, &g->qemu, &none, &err) == PM_OK &&
 	    guest_machine_record(&g->qemu, &err) == PM_OK) {
 		if (guest && strcmp(guest, g->qemu.guest)) {
 			pm_fail_file(&err, "it is a guest of %s, not of %s", g->qemu.guest, guest);
 		} else {
 			g->from = &x;
-			g->path = path;
 			ret = machine_guest(g);
 		}
 	}
@@ -478,12 +490,12 @@ int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
 	struct guest_cat_bus bus = { 0 };
 	struct pm_err err = { 0 };
 	struct catx x;
-	int ret = 1;
+	int ret;
 
-	no_files(g);
-	if (catx_load(path, &x, &err) != PM_OK)
-		return traces_fail(&err);
-	err.file = path;
+	ret = begin_file(g, path, catx_load, &x, &err);
+	if (ret)
+		return ret;
+	ret = 1;
 	if (verify && x.kind != CATX_CAT)
 		pm_fail_file(&err, "a .cit has no transactions to compare with: give the .cat");
 	else if (guest_cat_replay(&x, &g->qemu, &bus, &err) == PM_OK) {
@@ -492,7 +504,6 @@ int machine_guest_again(struct machine_guest *g, const char *path, bool verify)
 		g->bus_caches = bus.caches;
 		g->bus_locks = bus.locks;
 		g->replay = &x;
-		g->path = path;
 		g->verify = verify ? path : NULL;
 		ret = machine_guest(g);
 	}

@@ -55,11 +55,6 @@ static bool takes(void *self, uint32_t part)
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static void put_text(struct pm_buf *b, const char *s)
-{
-	pm_buf_add(b, s ? s : "", s ? strlen(s) + 1 : 1);
-}
-
 static void put_found(struct pm_buf *b, struct found_file *f, const struct spots *s,
 		      const struct spots_parts *p)
 {
@@ -79,8 +74,8 @@ static void put_found(struct pm_buf *b, struct found_file *f, const struct spots
 	}
 	for (size_t i = 0; i < s->nobject; i++) {
 		pm_buf_add(b, &s->object[i].base, sizeof s->object[i].base);
-		put_text(b, s->object[i].path);
-		put_text(b, s->object[i].build_id);
+		worker_put_text(b, s->object[i].path);
+		worker_put_text(b, s->object[i].build_id);
 	}
 }
 

@@ -42,11 +42,6 @@ struct sender {
 	struct pm_buf b;
 };
 
-static void put_text(struct pm_buf *b, const char *s)
-{
-	pm_buf_add(b, s ? s : "", s ? strlen(s) + 1 : 1);
-}
-
 /* As query_asker.answer of a worker. */
 static bool send_answer(void *self, const struct query_answer *a)
 {
@@ -58,8 +53,8 @@ static bool send_answer(void *self, const struct query_answer *a)
 	pm_buf_add(&s->b, a->now, a->n);
 	if (a->old)
 		pm_buf_add(&s->b, a->old, a->n);
-	put_text(&s->b, a->function);
-	put_text(&s->b, a->file);
+	worker_put_text(&s->b, a->function);
+	worker_put_text(&s->b, a->file);
 	while (s->b.n % 8)
 		pm_buf_add(&s->b, "", 1);
 	m.size = s->b.n;

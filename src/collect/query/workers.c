@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,4 +27,9 @@ void worker_end(pid_t pid)
 		return;
 	kill(pid, SIGTERM);
 	waitpid(pid, NULL, 0);
+}
+
+void worker_put_text(struct pm_buf *b, const char *s)
+{
+	pm_buf_add(b, s ? s : "", s ? strlen(s) + 1 : 1);
 }
