@@ -153,11 +153,15 @@ static struct pm_err failure(struct replay_process *r, char *text)
 	return err;
 }
 
-static bool failed;
+static char failed[6000];	/* why the first one did; "": none has */
 
 int replayed_status(int status)
 {
-	return !status && failed ? 1 : status;
+	if (status || !*failed)
+		return status;		/* what has been said since is worse: one error is enough */
+	fflush(stdout);
+	fprintf(stderr, "pugmark: %s\n", failed);
+	return 1;
 }
 
 /* Was the replay good? Its own status says so: `replay --own-status`. A trace that has its end is
@@ -181,12 +185,11 @@ static enum pm_status replay_ended(void *self, enum pm_status s, struct pm_err *
 		fputs(text, stderr);
 		return s;
 	}
-	failed = true;
 	why = failure(r, text);
 	if (s == PM_ERR)
 		*err = why;
-	else
-		pm_err_print(&why, stderr);
+	else if (!*failed)
+		pm_err_format(&why, failed, sizeof failed);
 	return s;
 }
 

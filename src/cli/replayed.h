@@ -20,7 +20,8 @@ enum pm_status replayed_open(const char *path, const char *format, struct pm_sou
 enum pm_status replayed_open_by(uint64_t jobs, const char *path, const char *format,
 				struct pm_source *src, const struct pm_format **which,
 				struct pm_err *err);
-/* What a command that returned @status exits with: 1 in place of 0 if a replay failed. */
+/* What a command that returned @status exits with: 1 in place of 0 if a replay failed, which is
+ * said then. */
 int replayed_status(int status);
 
 #endif

@@ -445,9 +445,7 @@ enum pm_status run_cut(const struct pm_counts *counts, enum pm_status st, struct
 
 int run_tell(enum pm_status st, const struct pm_err *err, const struct pm_err *cut)
 {
-	const int status = st != PM_OK ? traces_fail(err) : 0;
-
-	return pm_failed(cut) ? traces_fail(cut) : status;
+	return traces_fail(st != PM_OK ? err : cut);
 }
 
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal)

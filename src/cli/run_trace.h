@@ -47,7 +47,8 @@ void run_begin_results(struct pm_result *r, char **argv, const struct pm_counts 
  * from @err to @cut, to be told at last. Else @st. */
 enum pm_status run_cut(const struct pm_counts *counts, enum pm_status st, struct pm_err *err,
 		       struct pm_err *cut);
-/* Both errors, if they are there, and the exit status. */
+/* Say what went wrong, and the exit status. One error is enough: what went wrong with what there is
+ * is worse than that it is not all. */
 int run_tell(enum pm_status st, const struct pm_err *err, const struct pm_err *cut);
 /* Run; the exit status, or -1: as the program ended, of which *@status and *@signal tell. */
 int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *signal);

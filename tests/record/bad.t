@@ -24,6 +24,16 @@ $ head -c $(($(wc -c < r.pugrec) * 8 / 10)) r.pugrec > x; for o in --json -o --f
 > 9 1 1
 > 8 y
 > 1 y.1
+# Two things that go wrong are one error: that nothing could be written.
+$ for c in 'replay -q --no-output --json -' 'replay -q --no-output -s mix --json -' 'sim -s mix --json -' 'convert -t din'; do pugmark $c x $(case $c in con*) echo -;; esac) >/dev/full; echo $?; done
+! pugmark: standard output: cannot write: No space left on device
+! pugmark: standard output: cannot write: No space left on device
+! pugmark: standard output: cannot write: No space left on device
+! pugmark: standard output: cannot write: No space left on device
+> 1
+> 1
+> 1
+> 1
 # Damaged.
 $ cp r.pugrec x; printf 'XXXX' | dd of=x bs=1 seek=$(($(grep -abo chnk r.pugrec | tail -n 2 | head -n 1 | cut -d: -f1) + 60)) conv=notrunc 2>/dev/null; pugmark replay -q --no-output x
 ! pugmark: x: the recording is damaged: it has been replayed up to where it is
