@@ -6,14 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <pugmark/library.h>
 
-/* The first calls come early, so a long conversion shows that it goes on. */
+/* The first calls come early, so a long conversion shows that it goes on; on a terminal, where the
+ * next line takes the place of this one. */
 static int progress(void *arg, uint64_t events, double part)
 {
 	(void)arg;
-	fprintf(stderr, "\r%.1f M events, %.0f %%", (double)events / 1e6, 100 * part);
+	if (isatty(2))
+		fprintf(stderr, "\r%.1f M events, %.0f %%", (double)events / 1e6, 100 * part);
 	return 0;
 }
 
@@ -22,6 +25,7 @@ int main(int argc, char **argv)
 	struct pm_convert_options o;
 	const char *transforms[2] = { NULL, NULL };
 	struct pm_err err;
+	enum pm_status st;
 	char filter[200], text[400];
 
 	if (argc < 3) {
@@ -37,7 +41,10 @@ int main(int argc, char **argv)
 		transforms[0] = filter;
 		o.transforms = transforms;
 	}
-	if (pm_convert(argv[1], argv[2], &o, NULL, &err) == PM_OK)
+	st = pm_convert(argv[1], argv[2], &o, NULL, &err);
+	if (isatty(2))
+		fprintf(stderr, "\r%30s\r", "");
+	if (st == PM_OK)
 		return 0;
 	pm_err_format(&err, text, sizeof text);
 	fprintf(stderr, "filter: %s\n", text);

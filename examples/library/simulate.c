@@ -36,6 +36,8 @@ int main(int argc, char **argv)
 		st = pm_simulation_run(s, r, NULL, NULL, &results, &err);
 	if (results) {
 		printf("%s", pm_results_json(results, NULL));
+		if (fflush(stdout))
+			st = pm_fail_errno(&err, "cannot write");
 		fprintf(stderr, "%" PRIu64 " misses in all\n",
 			misses(pm_results_root(results, NULL)));
 	}

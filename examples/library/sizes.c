@@ -29,6 +29,8 @@ int main(int argc, char **argv)
 		if (reads[size] || writes[size])
 			printf("%5u bytes: %" PRIu64 " read, %" PRIu64 " written\n", size,
 			       reads[size], writes[size]);
+	if (!pm_failed(&err) && fflush(stdout))
+		pm_fail_errno(&err, "cannot write");
 	if (!pm_failed(&err))
 		return 0;
 	pm_err_format(&err, text, sizeof text);

@@ -13,6 +13,8 @@ import pandas as pd
 import pugmark
 from pugmark import Branch, Kind
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 rows = int(sys.argv[2]) if len(sys.argv) > 2 else 10
 
 frames = []

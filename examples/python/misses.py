@@ -9,6 +9,8 @@ import sys
 
 import pugmark
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 path = sys.argv[1]
 caches = sys.argv[2] if len(sys.argv) > 2 else "l1d=32k,8way,64"
 

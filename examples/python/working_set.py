@@ -12,6 +12,8 @@ import numpy as np
 import pugmark
 from pugmark import Kind
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 window = int(sys.argv[2]) if len(sys.argv) > 2 else 100000
 
 

@@ -84,6 +84,10 @@ $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; for p in sizes-*; do ./$p $TESTS/data
 >     4 bytes: 1 read, 0 written
 ! sizes: none: cannot open: No such file or directory
 ? 1
+# On no terminal nothing is shown as it goes on; what cannot be written is an error.
+$ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; ./filter-c-so $TESTS/data/real.pug f.din l1d=4k; ./sizes-c-so $TESTS/data/real.pug >/dev/full; ./simulate-c-so $TESTS/data/real.pug cache:l1d=4k 2>&1 >/dev/full | tail -n 1
+> simulate: cannot write: No space left on device
+! sizes: cannot write: No space left on device
 # A plug-in in a program of its own, also if the program has the library for itself alone.
 $ export LD_LIBRARY_PATH=$PWD/d/opt/p/lib; ./simulate-c-so $TESTS/data/blocks.pug $BUILD/examples/hash.so 2>/dev/null; cp $BUILD/examples/old.so .; ./simulate-c-so $TESTS/data/blocks.pug ./old.so
 > {

@@ -51,6 +51,13 @@ class Docs(InScratch):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return [line.split() for line in done.stdout.splitlines()]
 
+    def test_usage(self):
+        for name in "misses.py", "branches.py", "working_set.py":
+            done = subprocess.run([sys.executable, TOP / "examples" / "python" / name],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(f"{name} TRACE", done.stderr.splitlines()[0])
+
     @needs_pandas
     def test_misses(self):
         rows = self.run_example("misses.py", "prog.pug", "l1d=1k,2way,64")
