@@ -557,9 +557,11 @@ enum pm_status sweep_plots_html(struct sweep_table *t, const struct sweep_plots 
 			   .most = pm_alloc((t->nnumber + 1) * sizeof *p.most) };
 	enum pm_status s = choose(&p, err);
 
-	if (!s && p.value < 0)
+	if (!s && p.value < 0) {
+		err->file = t->d->path;
 		s = pm_fail_file(err, "no result of %s has a number: nothing to draw",
 				 p.sim->name);
+	}
 	if (!s) {
 		p.n = (size_t)p.sim->n;
 		p.v = pm_alloc(p.n * p.ntrace * sizeof *p.v);

@@ -54,3 +54,7 @@ $ pugmark sweep collect -x l2 -y l2 --html x.html s.sweep; ls x.html; for o in '
 ! ls: cannot access 'x.html': No such file or directory
 ! pugmark: l2 has no parameter 'l3'
 ? 2
+# no result yet: it is the folder that has none, whatever was written before the page
+$ printf '%s\n' 'trace t = real.pug' 'sim c = bpred:gshare=4' >none.plan; pugmark sweep plan -q none.plan; pugmark sweep collect -q --csv n.csv --html n.html none.plan
+! pugmark: none.sweep: no result of c has a number: nothing to draw
+? 1
