@@ -273,8 +273,8 @@ struct pm_convert_options {
 	void *arg;
 };
 
-/* `pugmark convert IN OUT`. @o NULL: nothing special. *@results (@results may be NULL): as
- * pm_writer_commit(); NULL on error. */
+/* `pugmark convert IN OUT`: two files. @o NULL: nothing special. *@results (@results may be
+ * NULL): as pm_writer_commit(); NULL on error. */
 enum pm_status pm_convert(const char *in, const char *out, const struct pm_convert_options *o,
 			  struct pm_results **results, struct pm_err *err);
 /* `pugmark verify PATH`: PM_OK if the trace is whole and what it says is possible. *@results

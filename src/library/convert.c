@@ -2,8 +2,10 @@
 /* convert.c - whole files: pm_convert(), pm_verify() */
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analyse/names.h"
+#include "base/whole_file.h"
 #include "library/about.h"
 #include "library/handle.h"
 #include "library/reading.h"
@@ -47,6 +49,19 @@ static enum pm_status convert(struct pm_reading *in, const char *path,
 	return s;
 }
 
+/* An error half-way would leave neither the one nor the other. */
+static bool overwrites(const char *in, const char *out, struct pm_err *err)
+{
+	struct stat st;
+
+	if (!strcmp(in, "-") || !strcmp(out, "-") || stat(out, &st) || !S_ISREG(st.st_mode) ||
+	    !pm_same_file(in, out))
+		return false;
+	err->file = out;
+	pm_fail_file(err, "it is also the input");
+	return true;
+}
+
 enum pm_status pm_convert(const char *in, const char *out, const struct pm_convert_options *options,
 			  struct pm_results **results, struct pm_err *err)
 {
@@ -66,6 +81,10 @@ enum pm_status pm_convert(const char *in, const char *out, const struct pm_conve
 	reading = pm_reading_open(in, o.from, err);
 	if (!reading)
 		return PM_ERR;
+	if (overwrites(in, out, err)) {
+		pm_reading_close(reading);
+		return PM_ERR;
+	}
 	for (unsigned i = 0; o.transforms && o.transforms[i] && !s; i++)
 		s = pm_reading_transform(reading, o.transforms[i], err);
 	r = pm_result_for("convert");
@@ -109,7 +128,7 @@ enum pm_status pm_verify(const char *path, const char *format, struct pm_results
 	if (!in)
 		return PM_ERR;
 	p = pm_pipeline_new();
-	r = pm_result_for("convert");
+	r = pm_result_for("verify");
 	sink = pm_verify_new(in->src.facts);
 	pm_pipeline_sink(p, &pm_verify_ops, sink);
 	s = pm_pipeline_start(p, in->src.facts, in->which->plural, err);

@@ -190,6 +190,11 @@ class Same(InScratch):
         self.assertEqual((copied["level"], copied["program"]), ("default", "a copy"))
         self.assertTrue(pugmark.verify(self.dir / "copy.pug"))
 
+    def test_verify(self):
+        said = pugmark_json("verify", "--json", "-", REAL)
+        self.assertEqual(pugmark.verify(REAL)["schema"], said["schema"])
+        self.assertEqual(pugmark.verify(REAL)["verify"], said["verify"])
+
     @needs_pandas
     def test_pandas(self):
         events = pugmark.open(REAL).events()

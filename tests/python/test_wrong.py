@@ -52,6 +52,14 @@ class Wrong(InScratch):
                      lambda path: pugmark.create(path, "din", facts=Fact.REFS)):
             self.assertRaisesRegex(ValueError, "null byte", call, "a\0b")
 
+    def test_onto_itself(self):
+        own, link = self.dir / "own.pug", self.dir / "link.pug"
+        shutil.copy(REAL, own)
+        link.symlink_to(own)
+        for out in own, link:
+            self.error("it is also the input", pugmark.convert, own, out)
+        self.assertEqual(own.read_bytes(), REAL.read_bytes())
+
     def test_names_of_any_bytes(self):
         name = os.fsencode(self.dir) + b"/\xff\xfe.pug"
         shutil.copy(REAL, name)
