@@ -104,6 +104,11 @@ static enum pm_status add_table(struct pm_buf *to, const char *path, const char 
 		return pm_fail_errno(err, "cannot open");
 	if (!reader && *fd >= 0 && pread(*fd, head, 4, 0) == 4 && !memcmp(head, "PAR1", 4))
 		reader = "read_parquet";
+	if (!reader && !format && *fd >= 0 && ends_in(path, ".parquet")) {
+		close(*fd);
+		*fd = -1;
+		return pm_fail(err, 0, "expected \"PAR1\", with which a Parquet file begins");
+	}
 	if (!reader) {
 		if (*fd >= 0)
 			close(*fd);

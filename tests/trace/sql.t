@@ -35,6 +35,10 @@ $ for x in SEGV PIPE; do printf '#!/bin/sh\nkill -%s $$\n' $x >dies; chmod +x di
 ! pugmark: './dies' was killed by signal 11 (Segmentation fault)
 > 1
 > 1
+# a Parquet file that is none
+$ echo x >x.parquet; PUGMARK_DUCKDB=$PWD/duckdb pugmark sql x.parquet q
+! pugmark: x.parquet:0x0: expected "PAR1", with which a Parquet file begins
+? 1
 # of a pipe, in a format of its own
 $ cat $TESTS/data/formats/din.din | PUGMARK_DUCKDB=$PWD/duckdb pugmark sql -f din - q | tail -n 1
 > PAR1
