@@ -33,8 +33,8 @@
  * but for its tick and what its addresses are: the bits of @mask are those of @text. That an
  * address takes as many bytes as last time is among them. */
 #define SEEN_LOG	16
-#define SEEN		(1u << SEEN_LOG)	/* messages, at most; 12 MiB, of which is touched
-						 * what is used */
+#define SEEN		(1u << SEEN_LOG)	/* messages, at most; 12 MiB */
+#define SEEN_FEW	(1u << 6)		/* ... room for so many at first */
 #define SEEN_TEXT	64
 #define SEEN_MEM	2
 #define SEEN_ROOM	(SEEN_TEXT + 8)	/* bytes from the message on that are looked at */
@@ -63,8 +63,9 @@ struct gem5_reader {
 	struct pm_codes codes;
 	struct gem5_seen *seen;		/* in the order in which they were met, so that what
 					 * comes next is near */
-	uint32_t (*seen_at)[2], nseen;	/* which it is, by a message's first bytes, the newest
+	uint32_t (*seen_at)[2];		/* which it is, by a message's first bytes, the newest
 					 * first; 0 is nothing */
+	uint32_t nseen, cap_seen;
 	uint64_t insns, tick, scale;	/* scale: ticks in a nanosecond */
 	enum pm_isa isa;
 	bool started, timed, told;	/* told: an option says which isa */
@@ -119,7 +120,8 @@ static void *gem5_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 	r->isa = isa;
 	r->told = name;
 	r->seen_at = pm_alloc(SEEN / 2 * sizeof *r->seen_at);
-	r->seen = pm_alloc((SEEN + 1) * sizeof *r->seen);
+	r->cap_seen = SEEN_FEW;
+	r->seen = pm_alloc(r->cap_seen * sizeof *r->seen);
 	r->nseen = 1;
 	*facts = PM_HAS_INSNS | PM_HAS_BYTES | PM_HAS_REFS | PM_HAS_SIZES | PM_HAS_TIME;
 	return r;
@@ -321,6 +323,10 @@ static void learn(struct gem5_reader *r, const uint8_t *raw, size_t n, const str
 	number = slot[1] ? slot[1] : r->nseen++;
 	slot[1] = slot[0];
 	slot[0] = number;
+	if (number == r->cap_seen) {
+		r->cap_seen *= 2;
+		r->seen = pm_realloc(r->seen, r->cap_seen * sizeof *r->seen);
+	}
 	r->seen[number] = k;
 }
 

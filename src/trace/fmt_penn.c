@@ -66,6 +66,7 @@ static int penn_probe(const uint8_t *head, size_t n)
  * memory address. The text in front of the address, and behind it; without a reference, all of it
  * in front. */
 #define KNOWN		(1u << 14)	/* lines, by their first 16 bytes; 5 MiB */
+#define KNOWN_FEW	(1u << 8)	/* ... while a trace is too short to be worth so much */
 #define KNOWN_TEXT	112		/* of lines longer than this nothing is remembered */
 #define KNOWN_AHEAD	256		/* bytes of input that may be looked at without asking */
 
@@ -81,6 +82,7 @@ struct penn_known {
 struct penn_reader {
 	struct pm_input *in;
 	struct penn_known *known;
+	uint32_t known_mask, remembered;
 	struct pm_builder b;
 	struct pm_stream stream;
 	uint64_t line, insns;
@@ -98,7 +100,8 @@ static void *penn_open(struct pm_input *in, const struct pm_read_opts *o, uint32
 		return NULL;
 	r = pm_alloc(sizeof *r);
 	r->in = in;
-	r->known = pm_alloc(KNOWN * sizeof *r->known);
+	r->known = pm_alloc(KNOWN_FEW * sizeof *r->known);
+	r->known_mask = KNOWN_FEW - 1;
 	*facts = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES | PM_HAS_REGS | PM_HAS_UOPS;
 	return r;
 }
@@ -369,18 +372,28 @@ static inline struct penn_known *known_at(struct penn_reader *r, const uint8_t *
 	uint64_t h = pm_get64(line) * 0x9e3779b97f4a7c15u ^
 		     pm_get64(line + 8) * 0xc2b2ae3d27d4eb4fu;
 
-	return &r->known[(h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 50 & (KNOWN - 1)];
+	return &r->known[(h ^ h >> 29) * 0x9e3779b97f4a7c15u >> 50 & r->known_mask];
+}
+
+static void know_more(struct penn_reader *r)
+{
+	free(r->known);
+	r->known = pm_alloc(KNOWN * sizeof *r->known);
+	r->known_mask = KNOWN - 1;
 }
 
 /* The line [p, next), which is @u's, may come again. */
 static void remember(struct penn_reader *r, const uint8_t *p, const uint8_t *next,
 		     const struct pm_uop *u)
 {
-	struct penn_known *k = known_at(r, p);
 	const uint8_t *mem = p, *behind = next;
+	struct penn_known *k;
 
 	if (next - p > KNOWN_TEXT)
 		return;
+	if (r->known_mask < KNOWN - 1 && ++r->remembered > KNOWN_FEW / 2)
+		know_more(r);
+	k = known_at(r, p);
 	if (u->access == PM_UOP_NO_ACCESS) {
 		mem = next;
 	} else {
