@@ -27,9 +27,16 @@ $(STRESS): tests/stress/stress.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
+# REST_OPT=-O0: tests, and what does not trace processes, are compiled without optimization.
+TEST_CFLAGS = $(CFLAGS) $(REST_OPT)
+ifdef REST_OPT
+REST := analyse report sweep transform library collect/citcat collect/machine collect/qemu collect/query collect/record
+$(foreach d,$(REST),$(B)/src/$d/%.o): override OPT := $(REST_OPT)
+endif
+
 $(B)/tests/unit/%: tests/unit/%.c $(TESTLIBS) | $(GEN)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(CFLAGS) $(ROOM) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(TESTLIBS) $(LDLIBS) -lcmocka
+	$(call say,CC,$<)$(CC) $(TEST_CFLAGS) $(ROOM) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(TESTLIBS) $(LDLIBS) -lcmocka
 
 $(B)/tests/fuzz/driver.o: CFLAGS += -Itests
 
@@ -40,7 +47,7 @@ $(B)/tests/fuzz/driver.a: $(B)/tests/fuzz/driver.o
 
 $(B)/tests/fuzz/%: tests/fuzz/%.c $(TESTLIBS) $(B)/tests/fuzz/driver.a | $(GEN)
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(CFLAGS) $(ROOM) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/driver.a \
+	$(call say,CC,$<)$(CC) $(TEST_CFLAGS) $(ROOM) -Itests -MMD -MP -MF $@.d $(LDFLAGS) -o $@ $< $(B)/tests/fuzz/driver.a \
 		$(TESTLIBS) $(LDLIBS)
 
 # Oracles are independent of what they check: they link nothing of pugmark's.
@@ -59,18 +66,20 @@ $(STILL): tests/oracle/preload/still.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -shared -fPIC $(OPT) $(WARN) -o $@ $<
 
-.PHONY: check-build check bless fuzz
-check-build: all man lib $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run $(STRESS) programs
+.PHONY: check-compile check-build check bless fuzz
+# Each source once. For the second compiler that is all: what libpugmark.so is made of are the same sources, as -fPIC.
+check-compile: all $(UNIT) $(FUZZ) $(TOOLS) $(STEPS) $(STILL) $(B)/tests/run $(STRESS) programs
+check-build: check-compile man lib
 
 MATRIX := 'tests/matrix/run 1/2' 'tests/matrix/run 2/2'
 
-# Long ones first, so that both processors are busy to the end.
+# Long ones first, so that all processors are busy to the end; one more at a time than there are, as some wait.
 T ?= $(MATRIX) $(FUZZ) $(UNIT) $(wildcard tests/check-*) tests \
      $(wildcard examples)
 check:			## set up, build and run every test
 	@$(SET_UP)
 	@$(NOW) check-build
-	@$(B)/tests/run $(if $(V),-v) $(if $(SAN),-x 5) $(T)
+	@$(B)/tests/run -j $$(($$(nproc) + 1)) $(if $(V),-v) $(if $(SAN),-x 5) $(T)
 
 .PHONY: stress
 stress: $(B)/pugmark $(STRESS) programs	## what may go wrong, by chance: SEED=N MINUTES=5, ONE=K for one scenario

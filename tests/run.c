@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* run.c - run test cases and test programs in parallel, show what differs, print one total
  *
- *   tests/run [-j N] [-v] [-x N] [--bless] CASE.t | DIRECTORY | 'PROGRAM ARG...' ...
+ *   tests/run [-j N] [-v] [-vv] [-x N] [--bless] CASE.t | DIRECTORY | 'PROGRAM ARG...' ...
  *
  * A case file holds commands and what is expected of them:
  *
@@ -19,7 +19,8 @@
  * empty and PATH, TOP, TESTS, PROGRAMS, HOME, TMPDIR, XDG_CACHE_HOME, LC_ALL=C and TZ=UTC set.
  * Output is compared exactly. A command that leaves a process behind has failed. --bless writes
  * what was seen into the case files: review that with `git diff`. -x N gives all that runs N times
- * its time: sanitized programs take several times as long.
+ * its time: sanitized programs take several times as long. -v shows what each took, -vv also each
+ * command of a case that took more than a second of processors.
  *
  * A test program speaks TAP (cmocka does when asked to): each test in it counts. Anything else
  * about its exit - a crash, a status, fewer tests than planned - is one more failure.
@@ -70,7 +71,7 @@ struct step {
 	int status;
 };
 
-static bool bless, verbose;
+static bool bless, verbose, each_command;
 static double patience = 1;	/* -x */
 static char top[4096];
 static FILE *report;
@@ -108,6 +109,20 @@ static double since(const struct timespec *from)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec - from->tv_sec + (now.tv_nsec - from->tv_nsec) / 1e9;
+}
+
+static double seconds(const struct timeval *t)
+{
+	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+/* Of processors, of all children that have ended. */
+static double spent(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_CHILDREN, &u);
+	return seconds(&u.ru_utime) + seconds(&u.ru_stime);
 }
 
 /* ---- running one command ------------------------------------------------------------------ */
@@ -218,6 +233,7 @@ static void run_command(const char *command, const char *dir, double timeout, st
 	int out[2], err[2], status = 0;
 	struct pollfd fd[3];
 	struct timespec begun, ended = { 0, 0 };
+	double cpu = spent();
 	pid_t pid;
 
 	memset(o, 0, sizeof *o);
@@ -280,6 +296,10 @@ static void run_command(const char *command, const char *dir, double timeout, st
 		if (fd[i].fd >= 0)
 			close(fd[i].fd);
 	o->left = reap_strays();
+	cpu = spent() - cpu;
+	if (each_command && cpu > 1)
+		fprintf(report, "     %.1f s: %.*s\n", cpu, (int)strcspn(command, "\n"),
+			command);
 	o->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -684,11 +704,6 @@ static void start(struct job *j, struct tally *t)
 	}
 }
 
-static double seconds(const struct timeval *t)
-{
-	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
-}
-
 static void show(struct job *j, struct tally *t)
 {
 	char buf[65536];
@@ -779,6 +794,8 @@ int main(int argc, char **argv)
 			bless = true;
 		else if (!strcmp(argv[i], "-v"))
 			verbose = true;
+		else if (!strcmp(argv[i], "-vv"))
+			verbose = each_command = true;
 		else if (!strcmp(argv[i], "-j") && i + 1 < argc)
 			width = atoi(argv[++i]);
 		else if (!strncmp(argv[i], "-j", 2) && argv[i][2])
@@ -786,7 +803,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "-x") && i + 1 < argc)
 			patience = atof(argv[++i]);
 		else if (argv[i][0] == '-') {
-			fprintf(stderr, "usage: tests/run [-j N] [-v] [-x N] [--bless] "
+			fprintf(stderr, "usage: tests/run [-j N] [-v] [-vv] [-x N] [--bless] "
 				"CASE.t|DIRECTORY|'PROGRAM ARG...' ...\n");
 			return 2;
 		} else if (ends_in(argv[i], ".t"))

@@ -68,7 +68,7 @@ $ gcc -O1 -pthread -o spin spin.c && for w in 1 60000; do WAIT=$w pugmark run -q
 # entries, counted in the trace's text
 $ tr -d ' ",' <loops.1/points.json | awk -F: '$1 == "first" { f = $2 } $1 == "loop" { l = $2 } $1 == "entry" { print f, l, $2 }' >want; wc -l <want | awk '{ print ($1 > 3) }'; pugmark dump spin.1.pug | awk 'NR == FNR { at[$1] = 1; next } $2 == "insn" { c[$3]++; if (n in at) print n, $3, c[$3]; n++ }' want - | cmp - want
 > 1
-$ pugmark simpoint cut -q --loops --interval 20k --warmup 1g --each 1000 -o wl spin.1.pug >/dev/null; pugmark sim -q -s core --csv s.csv spin.1.pug >/dev/null; pugmark simpoint sim -q -s core --json s.json wl >/dev/null; grep -A4 '"core.cycles"' s.json | sed -n 's/.*"estimate": //p' | awk -v w="$(awk -F, '$1 == "core.cycles" { print $2 }' s.csv)" '{ d = $1 / w - 1; print (d * d < 1e-6) }'
+$ pugmark simpoint cut -q --loops --interval 60k --warmup 1g --each 1000 -o wl spin.1.pug >/dev/null; pugmark sim -q -s core --csv s.csv spin.1.pug >/dev/null; pugmark simpoint sim -q -s core --json s.json wl >/dev/null; grep -A4 '"core.cycles"' s.json | sed -n 's/.*"estimate": //p' | awk -v w="$(awk -F, '$1 == "core.cycles" { print $2 }' s.csv)" '{ d = $1 / w - 1; print (d * d < 1e-6) }'
 > 1
 # one interval of each phase: no bound
 $ pugmark simpoint cut -q --interval 10k --each 1 -k 2 -o one gz.pug >/dev/null; pugmark simpoint sim -s core --json - one | grep -c '"low": null' | awk '{ print ($1 > 3) }'

@@ -8,7 +8,7 @@ $ cp "$TESTS/data/branch_kinds.c" . && gcc -O2 -g branch_kinds.c -o pie && gcc -
 > pie: equal
 > static: equal
 # Dynamically loaded libraries.
-$ "$TESTS/oracle/compare-branches" "$PROGRAMS/dl" | sed "s/equal.*/dl: equal/"
+$ "$TESTS/oracle/compare-branches" "$PROGRAMS/dl" 8 | sed "s/equal.*/dl: equal/"
 > dl: equal
 $ pugmark run -q --bolt a -- ./pie > out; pugmark run -q --bolt b -- ./stripped > out; cmp a b
 # A stored trace says the same as the run did, and so does an execution trace, in which chains are others.

@@ -1,10 +1,11 @@
 # needs: perf
 # A branch profile as perf's own file: samples of taken branches, 32 each, every one in proportion to its exact count, up to six standard deviations of drawing (what runs together is drawn together).
 $ cat > proportion <<'X'
-+ function hex(s,   i, n) { n = 0; for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
++ function hex(s,   i, n) { if (s in is) return is[s]; n = 0; for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return is[s] = n }
 + FILENAME == ARGV[1] { sub(/^[^ ]*:/, "", $2); if ($1 == "B") { want[hex($2) " " hex($3)] = $4; all += $4 } next }
-+ { for (i = 1; i <= NF; i++) { split($i, p, "/"); for (k = 1; k < 3; k++) { p[k] = hex(substr(p[k], 3)); p[k] = p[k] == hex("7ffff7000000") || p[k] == hex("f7000000") ? 0 : p[k] - at } got[p[1] " " p[2]]++ } }
-+ END { for (k in got) if (k in want) n += got[k]; else if (k !~ / 0$|^0 /) print "no such branch:", k
++ { for (i = 1; i <= NF; i++) seen[$i]++ }
++ END { for (s in seen) { split(s, p, "/"); for (k = 1; k < 3; k++) { p[k] = hex(substr(p[k], 3)); p[k] = p[k] == hex("7ffff7000000") || p[k] == hex("f7000000") ? 0 : p[k] - at } got[p[1] " " p[2]] += seen[s] }
++ 	for (k in got) if (k in want) n += got[k]; else if (k !~ / 0$|^0 /) print "no such branch:", k
 + 	for (k in want) { e = want[k] * n / all; if (e >= 500) { big++; d = (got[k] - e) ^ 2; if (d > 36 * e) print k, "expected", e, "got", got[k] + 0 } }
 + 	print (big > few ? "in proportion" : "few branches: " big) }
 + X

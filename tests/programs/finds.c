@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flags: -pthread */
+/* flags: -pthread -Og -g0 */
 /* finds.c - threads that compute, and keep finding functions that none has called before, with a
  * fourth argument that matters
  *

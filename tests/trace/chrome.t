@@ -31,7 +31,7 @@ $ pugmark convert -q -t chrome:min=0 fib.pug fib.json && pugmark sim -s calls:to
 > 177
 $ pugmark slice -q -t chrome:min=0 --from 50000 --count 50000 fib.pug part.json && pugmark slice -q --from 50000 --count 50000 fib.pug part.pug && pugmark sim -s calls:top=1000000 --json part.calls part.pug >/dev/null && $TESTS/oracle/chrome-calls part.json part.calls | sed 's/.*functions.*/same/'; $TESTS/oracle/chrome-trace part.json >/dev/null
 > same
-$ seq 9999 >numbers; pugmark run -q --exec -o gzip.pug -- gzip -kf numbers && pugmark convert -q -t chrome:min=0 gzip.pug gzip.json && pugmark sim -s calls:top=1000000 --json gzip.calls gzip.pug >/dev/null && $TESTS/oracle/chrome-calls gzip.json gzip.calls | sed 's/.*functions.*/same/'; $TESTS/oracle/chrome-trace gzip.json >/dev/null
+$ seq 2999 >numbers; pugmark run -q --exec -o gzip.pug -- gzip -kf numbers && pugmark convert -q -t chrome:min=0 gzip.pug gzip.json && pugmark sim -s calls:top=1000000 --json gzip.calls gzip.pug >/dev/null && $TESTS/oracle/chrome-calls gzip.json gzip.calls | sed 's/.*functions.*/same/'; $TESTS/oracle/chrome-trace gzip.json >/dev/null
 > same
 # short ones are left out
 $ for min in 1 1000 100000; do pugmark convert -q -t chrome:min=$min gzip.pug m.json; grep '"cat":"call"' m.json | sed 's/.*"instructions":\([0-9]*\).*/\1/' | awk -v min=$min '{ n++; low += $1 < min } END { print (n > 0), low + 0 }'; done; pugmark convert -q -t chrome gzip.pug d.json; pugmark convert -q -t chrome:min=1000 gzip.pug m.json; cmp d.json m.json; pugmark convert -t chrome:min=few gzip.pug m.json
@@ -108,7 +108,7 @@ $ g++ -O2 -o throw throw.cc && pugmark run -q -t chrome:min=0 -o throw.json -- .
 >   after
 >   after
 # one that ends anywhere, as a whole and cut off
-$ for n in 1 1000 60000; do pugmark run -q -t chrome:min=0 -o for.json --for $n -- ./odd 2>/dev/null; $TESTS/oracle/chrome-trace for.json | grep -c X:; done; for p in jumps signals exceptions; do pugmark run -q -t chrome:min=0 -o p.json --for 2000000 -- $PROGRAMS/$p >/dev/null; $TESTS/oracle/chrome-trace p.json | grep -c X:; done
+$ for n in 1 1000 60000; do pugmark run -q -t chrome:min=0 -o for.json --for $n -- ./odd 2>/dev/null; $TESTS/oracle/chrome-trace for.json | grep -c X:; done; for p in jumps signals exceptions; do pugmark run -q -t chrome:min=0 -o p.json --for 200000 -- $PROGRAMS/$p >/dev/null; $TESTS/oracle/chrome-trace p.json | grep -c X:; done
 > 1
 > 1
 > 1
