@@ -70,7 +70,7 @@ static void work(int until)
 
 int main(void)
 {
-	static char stack[65536];
+	static char stack[4 << 20];	/* a slow machine has many handlers on it at once */
 	stack_t ss = { .ss_sp = stack, .ss_size = sizeof stack };
 	struct sigaction sa = { .sa_handler = on_own_stack, .sa_flags = SA_ONSTACK | SA_NODEFER };
 	int status;
