@@ -86,13 +86,6 @@ static bool is_hex(const char *s)
 	return s[0] == '0' && s[1] == 'x' && s[2] && !s[2 + strspn(s + 2, "0123456789abcdef")];
 }
 
-static const char *text_of(const struct pm_result_node *in, const char *name)
-{
-	const struct pm_result_node *n = pm_result_find(in, name);
-
-	return n && n->kind == PM_RESULT_STR ? n->str : NULL;
-}
-
 static bool is_number(const struct pm_result_node *n)
 {
 	return n->kind == PM_RESULT_U64 || n->kind == PM_RESULT_F64;
@@ -122,7 +115,8 @@ static bool is_description(const struct pm_result_node *c, bool function, bool o
 static void name_element(const struct pm_result_node *e, const char *place, size_t i,
 			 struct pm_buf *to)
 {
-	const bool function = text_of(e, "function"), by_line = text_of(e, "file") && !function;
+	const bool function = pm_result_find_text(e, "function");
+	const bool by_line = pm_result_find_text(e, "file") && !function;
 	const struct pm_result_node *line = pm_result_find(e, "line");
 
 	for (const struct pm_result_node *c = e->first; c && !by_line; c = c->next)
@@ -147,7 +141,7 @@ static void name_element(const struct pm_result_node *e, const char *place, size
 static void add_measures(struct pm_diff_side *s, struct pm_diff_table *t, size_t row,
 			 const struct pm_result_node *e, const char *path)
 {
-	const bool function = text_of(e, "function");
+	const bool function = pm_result_find_text(e, "function");
 
 	for (const struct pm_result_node *c = e->first; c; c = c->next) {
 		if (!c->name || is_identity(c->name) || is_share(c->name))
@@ -166,16 +160,17 @@ static void read_list(struct pm_diff_side *s, const struct pm_result_node *list,
 	size_t i = 0;
 
 	for (const struct pm_result_node *e = list->first; e; e = e->next, i++) {
-		const char *place = text_of(e, "file"), *address = text_of(e, "address");
+		const char *place = pm_result_find_text(e, "file");
+		const char *address = pm_result_find_text(e, "address");
 		struct pm_buf key = { 0 };
 		size_t row;
 
 		if (e->kind != PM_RESULT_OBJECT)
 			continue;
-		if (place && !text_of(e, "function"))
+		if (place && !pm_result_find_text(e, "function"))
 			t->shape = PM_DIFF_LINES;
 		else
-			place = text_of(e, "object");
+			place = pm_result_find_text(e, "object");
 		name_element(e, place, i, &key);
 		row = pm_diff_add_row(s, t, (const char *)key.p, place,
 				      address ? strtoull(address, NULL, 16) : i);
@@ -192,8 +187,9 @@ static void read_hottest(struct pm_diff_side *s, const struct pm_result_node *li
 	struct pm_diff_table *t = pm_diff_table(s, "blocks", false);
 
 	for (const struct pm_result_node *e = list->first; e; e = e->next) {
-		const char *function = text_of(e, "function"), *object = text_of(e, "object");
-		const char *address = text_of(e, "address"), *from = NULL;
+		const char *function = pm_result_find_text(e, "function");
+		const char *object = pm_result_find_text(e, "object");
+		const char *address = pm_result_find_text(e, "address"), *from = NULL;
 		uint64_t at = address ? strtoull(address, NULL, 16) : 0, best = 0;
 		struct pm_buf key = { 0 };
 		size_t row;
@@ -202,8 +198,9 @@ static void read_hottest(struct pm_diff_side *s, const struct pm_result_node *li
 			continue;
 		for (const struct pm_result_node *f = functions ? functions->first : NULL; f;
 		     f = f->next) {
-			const char *name = text_of(f, "function"), *in = text_of(f, "object");
-			const char *lo = text_of(f, "address");
+			const char *name = pm_result_find_text(f, "function");
+			const char *in = pm_result_find_text(f, "object");
+			const char *lo = pm_result_find_text(f, "address");
 			uint64_t v = lo ? strtoull(lo, NULL, 16) : 0;
 
 			if (name && in && !strcmp(name, function) && !strcmp(in, object) &&

@@ -56,6 +56,13 @@ const struct pm_result_node *pm_result_find(const struct pm_result_node *of, con
 	return NULL;
 }
 
+const char *pm_result_find_text(const struct pm_result_node *of, const char *name)
+{
+	const struct pm_result_node *n = pm_result_find(of, name);
+
+	return n && n->kind == PM_RESULT_STR ? n->str : NULL;
+}
+
 static struct pm_result_node *add(struct pm_result *r, enum pm_result_kind kind, const char *name,
 				  const char *unit)
 {

@@ -22,6 +22,8 @@ struct pm_result *pm_result_for(const char *schema);
 const struct pm_result_node *pm_result_root(const struct pm_result *r);	/* an object */
 /* Child of that name, NULL if there is none. */
 const struct pm_result_node *pm_result_find(const struct pm_result_node *of, const char *name);
+/* ... and its text; NULL, too, if it has none. */
+const char *pm_result_find_text(const struct pm_result_node *of, const char *name);
 /* One JSON document with a line feed behind it. Units are not in it: the manual names them. */
 void pm_result_json(const struct pm_result *r, struct pm_buf *to);
 /* The same for a node inside the tree, without the line feed. */

@@ -408,7 +408,8 @@ static enum pm_status one_array(struct slurm *x)
 /* How much the gang had that failed for want of memory, as the result @path says; 0: it did not. */
 static uint64_t lacked_memory(const char *path)
 {
-	const struct pm_result_node *f, *cause, *limit;
+	const struct pm_result_node *f, *limit;
+	const char *cause;
 	struct pm_result *r = pm_result_new();
 	struct pm_err ignored = { 0 };
 	struct pm_buf b = { 0 };
@@ -417,9 +418,9 @@ static uint64_t lacked_memory(const char *path)
 	if (pm_json_load(path, &b, &ignored) == PM_OK &&
 	    pm_json_read((const char *)b.p, b.n - 1, r, &ignored) == PM_OK &&
 	    (f = pm_result_find(pm_result_root(r), "failure"))) {
-		cause = pm_result_find(f, "cause");
+		cause = pm_result_find_text(f, "cause");
 		limit = pm_result_find(f, "memory_limit");
-		if (cause && cause->kind == PM_RESULT_STR && !strcmp(cause->str, "memory") &&
+		if (cause && !strcmp(cause, "memory") &&
 		    limit && limit->kind == PM_RESULT_U64)
 			had = limit->u64;
 	}

@@ -243,9 +243,9 @@ static void failure_name(const char *key, char name[static SWEEP_KEY + 20])
 
 static bool is_of(const struct pm_result *r, const char *key)
 {
-	const struct pm_result_node *n = pm_result_find(pm_result_root(r), "key");
+	const char *said = pm_result_find_text(pm_result_root(r), "key");
 
-	return n && n->kind == PM_RESULT_STR && !strcmp(n->str, key);
+	return said && !strcmp(said, key);
 }
 
 struct pm_result *sweep_result_read(const struct sweep_dir *d, const char *key)

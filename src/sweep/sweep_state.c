@@ -34,16 +34,10 @@ static void add_cause(struct sweep_state *s, const char *cause, const char *mess
 	};
 }
 
-static const char *text_of(const struct pm_result_node *of, const char *name)
-{
-	const struct pm_result_node *n = pm_result_find(of, name);
-
-	return n && n->kind == PM_RESULT_STR ? n->str : NULL;
-}
-
 static void add_failure(struct sweep_state *s, const struct pm_result_node *failure)
 {
-	const char *cause = text_of(failure, "cause"), *message = text_of(failure, "message");
+	const char *cause = pm_result_find_text(failure, "cause");
+	const char *message = pm_result_find_text(failure, "message");
 
 	add_cause(s, cause ? cause : "?", message ? message : "");
 }

@@ -108,13 +108,6 @@ static void walk_result(const struct pm_result *r, take_number *take, void *to)
 	pm_buf_release(&path);
 }
 
-static const char *text_of(const struct pm_result_node *of, const char *name)
-{
-	const struct pm_result_node *n = of ? pm_result_find(of, name) : NULL;
-
-	return n && n->kind == PM_RESULT_STR ? n->str : "";
-}
-
 struct walk_jobs {
 	struct sweep_table *t;
 	struct pm_buf spec, canonical;
@@ -215,7 +208,8 @@ static void fill_row(struct sweep_table *t, struct sweep_row *row, const struct 
 	failure = pm_result_find(pm_result_root(r), "failure");
 	if (failure) {
 		row->status = SWEEP_FAILED;
-		row->cause = text_of(failure, "cause");
+		row->cause = pm_result_find_text(failure, "cause");
+		row->cause = row->cause ? row->cause : "";
 	} else {
 		walk_result(r, fill_number, &(struct row_filler){ t, row });
 	}
