@@ -11,10 +11,10 @@
  * or a pipe wants all of it. @fd -1: a file. At least 40. */
 size_t pm_report_width(int fd);
 
+struct pm_buf;
 /* @text in lines of @width columns, the last with its end. The first begins at column @at, where
  * it stands already, the others are indented to @indent. Only a word that is longer than a line
  * does not fit. */
-struct pm_buf;
 void pm_report_wrapped(struct pm_buf *to, const char *text, size_t at, size_t indent,
 		       size_t width);
 
