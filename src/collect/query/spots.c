@@ -79,7 +79,7 @@ struct spot_finder {
 	struct spots_parts *parts;	/* likewise; */
 	uint32_t part;			/* ... where it is, */
 	bool taken;			/* ... and whether that is looked at */
-	uint32_t tid;			/* the only thread so far */
+	uint32_t tid;			/* of the thread that the recording begins with */
 	bool several;			/* there may be another one by now */
 };
 
@@ -682,8 +682,7 @@ static enum pm_status pass_batch(struct spot_finder *f, const struct pm_batch *b
 	st = k ? pass_packed(f, b, k, o, t, err) : pass_events(f, b, o, t, b->ev, b->n, err);
 	pass_entries(f, b, o, t, o->n);
 	*last_of(f->to, t->at.tid) = t->at;
-	f->several |= f->tid && f->tid != b->stream->tid;
-	f->tid = b->stream->tid;
+	f->several |= f->tid != b->stream->tid;
 	if (st == PM_OK && f->most && !f->several && f->to->n >= f->most)
 		return pm_fail(err, 0, QUERY_ENOUGH);
 	return st;
@@ -810,6 +809,7 @@ static enum pm_status replay(struct spot_finder *f, const char *recording,
 	run.kind = calls ? XL_BRANCH : XL_EXEC;
 	if (query_open(recording, &run, err) != PM_OK)
 		return PM_ERR;
+	f->tid = rec_start_of(run.replay, 0)->pid;
 	st = query_consume(&run, calls ? &calls_ops.ops : &accesses_ops.ops, f, err);
 	if (f->parts)
 		end_part(f);
