@@ -55,7 +55,9 @@ static const struct pm_opt_help replay_help = {
 	"outside: it reads and\n"
 	"writes no files, and needs none of those that it read. What it wrote to its standard "
 	"output and standard\n"
-	"error is written there again. A replay that differs from its recording stops there.",
+	"error is written there again. A replay that differs from its recording stops there. With "
+	"-q and no file\n"
+	"for a result nothing is counted: the replay takes as long as the recording did.",
 	"  pugmark record -o gz.pugrec -- gzip -9 FILE\n"
 	"  pugmark replay gz.pugrec                     the profile\n"
 	"  pugmark replay -o gz.pug gz.pugrec           its trace\n"
@@ -90,6 +92,13 @@ static enum pm_status can_write(const struct outputs *f, struct pm_err *err)
 	return pm_report_can_save(&first, 1, err);
 }
 
+/* Does a report need how often blocks ran? */
+static bool wants_profile(const struct outputs *f)
+{
+	return !f->quiet || f->report || f->out || f->json || f->csv || f->parquet || f->html ||
+	       f->callgrind || f->annotate;
+}
+
 static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c,
 				    struct pm_err *err)
 {
@@ -99,8 +108,7 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 	const char *text = f->report ? f->report : f->out;
 	enum pm_status st = PM_OK;
 
-	if (text || !f->quiet || f->json || f->csv || f->parquet || f->html || f->callgrind ||
-	    f->annotate)
+	if (wants_profile(f))
 		p = pm_profile_new(c);
 	if (f->syntax && !strcmp(f->syntax, "intel"))
 		ro.syntax = PM_SYNTAX_INTEL;
@@ -138,6 +146,7 @@ static int run_counted(struct pm_run_opts *o, const struct outputs *f, const str
 	int status = 0, sig = 0;
 
 	o->edges = run_edges_suffice(t, o);
+	o->bare = !o->edges && !wants_profile(f) && !f->counts;
 	if (st == PM_OK)
 		st = run_can_write(t, &err);
 	if (st == PM_OK)

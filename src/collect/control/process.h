@@ -74,6 +74,7 @@ struct pm_run_opts {
 	const struct pm_stops *stops;	/* ... and stop there (control/stop_at.h); NULL: nowhere */
 	const struct pm_seams *seams;	/* ... and trace it in parts, `kind`; NULL: as a whole */
 	bool echo;			/* ... what it wrote to its terminal is written again */
+	bool bare;			/* ... and of XL_PROFILE count nothing */
 	enum xl_kind kind;
 	bool edges;			/* a profile tells which way conditional branches went */
 	struct pm_pipeline *pipeline; /* of trace kinds: started by the caller with pm_run_facts(),

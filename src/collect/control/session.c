@@ -44,6 +44,7 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	s->head->no_aslr = !s->opts->aslr;
 	s->head->chaos = s->opts->chaos;
 	s->head->checks = s->opts->checks;
+	s->head->bare = s->spaces.bare;
 	snprintf(s->pid_text, sizeof s->pid_text, "%d", getpid());
 	s->block_used = pm_alloc(RT_BLOCKS);
 	s->block_proc = pm_alloc(RT_BLOCKS * sizeof *s->block_proc);
@@ -364,7 +365,7 @@ static void session_init(struct session *s, const struct pm_run_opts *o)
 			    .tree = o->grow != NULL,
 			    .strict_flags = o->strict_flags || o->stops,
 			    .logged = o->record || o->replay,
-			    .bare = o->record,
+			    .bare = o->record || (o->replay && o->bare),
 			    .all_live = o->stops },
 	};
 	s->out = pm_alloc(sizeof *s->out);

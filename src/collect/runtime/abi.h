@@ -676,7 +676,7 @@ enum rt_r11_use {
 	RT_R11_CURSOR,	/* the cursor */
 	RT_R11_STEP,	/* the program's value, while one instruction is executed in place */
 	RT_R11_BUDGET,	/* the budget, in a counting copy; the cursor is in rt_block.cursor */
-	RT_R11_CLOCK,	/* of a program that is recorded: `until` */
+	RT_R11_CLOCK,	/* of struct rt_session's `bare`: `until` */
 	RT_R11_TREE,	/* tree_state */
 };
 enum rt_stepping { RT_STEP_NONE, RT_STEP_TO_BOUNDARY, RT_STEP_LEAVING, RT_STEP_INPLACE,
@@ -696,7 +696,7 @@ struct rt_session {			/* block 0 of the data file */
 	uint64_t chaos;			/* recorded threads take turns at random, by this seed; 0:
 					 * after slices of time */
 	uint32_t check;			/* recorded: RQ_CHECK around calls */
-	uint32_t pad2;
+	uint32_t bare;			/* recorded, replayed: nothing is counted but safepoints */
 	uint64_t checks;		/* recorded: an RT_E_CHECK after so many safepoints; 0:
 					 * none */
 	/* Of processes that share memory, see runtime/group_token.c: who has the token, a futex in

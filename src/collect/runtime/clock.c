@@ -36,7 +36,7 @@ void rt_clock_begin(struct rt_block *b)
 	b->head = 0;
 	b->until = b->log_clock = FAR_AWAY;
 #ifdef __x86_64__
-	if (b->logged && !rt_replays(b))
+	if (rt_logged_bare(b))
 		b->r11_use = RT_R11_CLOCK;
 #endif
 }
@@ -136,7 +136,8 @@ void rt_at_safepoint(struct rt_block *b)
 
 	b->head = 0;
 	if (rt_replays(b)) {
-		if (head && !b->tracing)	/* the block has been entered, and is left */
+		/* counted: the block has been entered, and is left */
+		if (head && !b->tracing && !RT_SESSION->bare)
 			rt_ask(b, RQ_CUT, head, 0, 0, 0);
 		if (rt_stop_is_here(b))		/* before anything is done */
 			return;

@@ -310,6 +310,11 @@ static inline int rt_replays(const struct rt_block *b)
 {
 	return b->logged == RT_LOG_REPLAY;
 }
+/* Its translations count nothing but safepoints. */
+static inline int rt_logged_bare(const struct rt_block *b)
+{
+	return b->logged && RT_SESSION->bare;
+}
 /* The call of @b is about to be made: RT_CALL_DONE: it is not, its result is there;
  * RT_CALL_LATER: signals come first. And it has been made. */
 int rt_record_begin(struct rt_block *b);
@@ -428,6 +433,7 @@ void rt_replay_filter(u32 pid, int widths);
 #else
 static inline int rt_records(const struct rt_block *b) { return 0; }
 static inline int rt_replays(const struct rt_block *b) { return 0; }
+static inline int rt_logged_bare(const struct rt_block *b) { return 0; }
 static inline int rt_record_begin(struct rt_block *b) { return RT_CALL_MAKE; }
 static inline void rt_record_end(struct rt_block *b) { }
 static inline int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,

@@ -142,7 +142,7 @@ void rt_step_done(struct rt_block *b, struct k_ucontext *uc)
 	b->stepping = RT_STEP_NONE;
 	if (b->r11_use)
 		b->r11_use = b->tree ? RT_R11_TREE :
-			b->logged && !rt_replays(b) ? RT_R11_CLOCK : RT_R11_CURSOR;
+			rt_logged_bare(b) ? RT_R11_CLOCK : RT_R11_CURSOR;
 	rt_set_tf(uc, 0);
 	uc->sigmask = b->real_mask;
 }
