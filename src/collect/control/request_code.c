@@ -13,7 +13,11 @@
 /* ---- where to go on -------------------------------------------------------------------------- */
 void request_lookup(struct session *s, struct request *q)
 {
-	q->m.r[0] = space_enter(&s->spaces, q->user, q->m.a[0], false, &q->m);
+	/* a replayed process, and one that the runtime has mapped, begin by asking */
+	if (!q->user->space->nmodule)
+		q->m.r[0] = space_begin(&s->spaces, q->user, q->m.a[0], &q->m);
+	else
+		q->m.r[0] = space_enter(&s->spaces, q->user, q->m.a[0], false, &q->m);
 	q->stands = q->m.r[0];
 }
 
