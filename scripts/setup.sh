@@ -127,9 +127,20 @@ if [ -n "$wanted" ]; then
 		exit 1
 	}
 fi
-for name in $optional; do
-	echo "setup: installing $name, which is optional"
-	apt install -y --no-install-recommends "$name" ||
-		echo "setup: optional package $name could not be installed"
-done
+# All at once, since each call of apt-get takes seconds; if one of them cannot be installed, each half by itself.
+install_optional() {
+	[ $# -gt 0 ] && ! apt install -y --no-install-recommends "$@" || return 0
+	if [ $# = 1 ]; then
+		echo "setup: optional package $1 could not be installed"
+		return
+	fi
+	half=$(($# / 2))
+	set -- "$(echo "$@" | cut -d ' ' -f "1-$half")" "$(echo "$@" | cut -d ' ' -f "$((half + 1))-")"
+	install_optional $1
+	install_optional $2
+}
+if [ -n "$optional" ]; then
+	echo "setup: installing $(echo $optional | wc -w) packages, which are optional"
+	install_optional $optional
+fi
 [ -z "$absent" ] || echo "setup: this Debian does not have$absent"

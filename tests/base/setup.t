@@ -1,13 +1,13 @@
 # Setting up: what is missing is installed, or named in one command. Tools of an imaginary Debian.
 $ mkdir -p scripts bin; cp "$TOP/scripts/setup.sh" scripts
-+ printf '%s\n' '# comment' 'gcc		# build' 'libx-dev	# build' 'lib32gcc-GCC-dev	# test' 'old-7|new-8	# test' 'gone	# test' 'shiny	# optional' >scripts/packages.txt
++ printf '%s\n' '# comment' 'gcc		# build' 'libx-dev	# build' 'lib32gcc-GCC-dev	# test' 'old-7|new-8	# test' 'gone	# test' 'shiny	# optional' 'new-1	# optional' 'new-2	# optional' >scripts/packages.txt
 + cat >bin/dpkg-query <<'E'
 + #!/bin/sh
 + case $* in *Version*) test ! -f gcc || echo 4:14.2.0-1; test -f gcc;; *) for p in $(cat installed); do echo "installed $p"; done;; esac
 + E
 + cat >bin/apt-cache <<'E'
 + #!/bin/sh
-+ for p in make gcc libx-dev lib32gcc-14-dev new-8 shiny; do case " $* " in *" $p "*) printf '%s:\n  Installed: (none)\n  Candidate: 4:14.1-2\n' $p;; esac; done
++ for p in make gcc libx-dev lib32gcc-14-dev new-8 shiny new-1 new-2; do case " $* " in *" $p "*) printf '%s:\n  Installed: (none)\n  Candidate: 4:14.1-2\n' $p;; esac; done
 + E
 + cat >bin/apt-get <<'E'
 + #!/bin/sh
@@ -26,18 +26,22 @@ $ PATH=$PWD/bin:$PATH scripts/setup.sh build
 # As root; what this Debian does not have and what is optional stops nothing.
 $ echo 0 >uid; PATH=$PWD/bin:$PATH scripts/setup.sh build test optional; cat asked
 > setup: installing 4 packages, see build/setup.log
-> setup: installing shiny, which is optional
+> setup: installing 3 packages, which are optional
 > setup: optional package shiny could not be installed
 > setup: this Debian does not have gone
 > apt-get update
 > apt-get install -y --no-install-recommends gcc lib32gcc-14-dev libx-dev new-8
+> apt-get install -y --no-install-recommends new-1 new-2 shiny
+> apt-get install -y --no-install-recommends new-1
+> apt-get install -y --no-install-recommends new-2 shiny
+> apt-get install -y --no-install-recommends new-2
 > apt-get install -y --no-install-recommends shiny
 # Nothing is asked for where nothing can be had, and an alternative is as good as the other.
 $ printf '%s\n' gcc libx-dev lib32gcc-14-dev old-7 >installed; rm asked; PATH=$PWD/bin:$PATH scripts/setup.sh; ls asked 2>/dev/null
 > setup: this Debian does not have gone
 ? 2
 $ echo 1000 >uid; PATH=$PWD/bin:$PATH scripts/setup.sh build test optional
-> setup: not installed, and not needed: shiny
+> setup: not installed, and not needed: new-1 new-2 shiny
 # What is vital and cannot be had is an error.
 $ echo 0 >uid; sed -i '/libx-dev/d' installed; sed -i 's/shiny" /none/; s/^echo/case " $* " in *libx*) exit 100;; esac; echo/' bin/apt-get; PATH=$PWD/bin:$PATH scripts/setup.sh 2>&1 | tail -n 1
 > setup: apt-get could not install libx-dev
