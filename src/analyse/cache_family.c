@@ -21,6 +21,9 @@ struct family_variant {
 	struct cache_out out;
 	struct family_node **child;
 	size_t nchild;
+	struct lru_below *below;	/* does the work of the only child, as this member;
+					 * NULL: it does that itself */
+	unsigned member;
 };
 
 struct family_node {
@@ -29,6 +32,14 @@ struct family_node {
 					 * the same if the first level is not split */
 	struct family_variant *variant;
 	size_t nvariant;
+	struct family_bundle *bundle;	/* below variants of lists */
+	size_t nbundle;
+};
+
+/* Below caches with as many sets as each other: then a request is often for several members. */
+struct family_bundle {
+	struct lru_below *below;
+	uint64_t sets[3];		/* of first levels; of them */
 };
 
 struct cache_family {
@@ -143,21 +154,80 @@ static struct family_node *node_of(struct pm_cache *const *c, size_t n, unsigned
 
 static void add_children(struct family_variant *w, unsigned from);
 
-/* Levels @from.. of the variant's carrier are simulated for itself. */
-static void carry(struct family_node *d)
+/* What leaves the levels of the node's carrier is for nodes below. */
+static void end_at(struct family_node *d)
 {
 	struct family_variant *w = d->variant;
 	struct pm_cache *c = w->item[0];
 
-	if (w->n == 1) {
-		d->to = c->conf.n;
-		return;
-	}
 	for (unsigned i = d->from; i < d->to; i++) {
 		c->level[i].next = NULL;
 		c->level[i].out = &w->out;
 	}
 	add_children(w, d->to);
+}
+
+/* Levels @from.. of the variant's carrier are simulated for itself. */
+static void carry(struct family_node *d)
+{
+	if (d->variant->n == 1)
+		d->to = d->variant->item[0]->conf.n;
+	else
+		end_at(d);
+}
+
+/* Is below the variant one level, which can be member of a bundle? */
+static bool can_be_member(const struct family_node *d, const struct family_variant *w)
+{
+	const struct family_node *child = w->nchild == 1 ? w->child[0] : NULL;
+	const struct pm_level_conf *lc = w->item[0]->conf.level;
+
+	return child && child->nvariant == 1 && lc[d->from].line == lc[d->to - 1].line &&
+	       lru_below_fits(child->variant[0].item[0]->conf.level + d->to, lc[d->from].line);
+}
+
+static struct lru_below *bundle_of(struct family_node *d, const struct pm_level_conf *first,
+				   const struct pm_level_conf *last,
+				   const struct pm_level_conf *below)
+{
+	const uint64_t sets[3] = { lru_sets_of(first), lru_sets_of(last), lru_sets_of(below) };
+
+	for (size_t i = 0; i < d->nbundle; i++)
+		if (!memcmp(d->bundle[i].sets, sets, sizeof sets) &&
+		    d->bundle[i].below->nmember < BELOW_MEMBERS)
+			return d->bundle[i].below;
+	d->bundle = pm_realloc(d->bundle, (d->nbundle + 1) * sizeof *d->bundle);
+	d->bundle[d->nbundle].below = lru_below_new(below);
+	memcpy(d->bundle[d->nbundle].sets, sets, sizeof sets);
+	return d->bundle[d->nbundle++].below;
+}
+
+static void add_member(struct family_node *d, struct family_variant *w)
+{
+	const struct pm_level_conf *first = w->item[0]->conf.level + d->from,
+				   *last = w->item[0]->conf.level + d->to - 1, *below;
+	struct family_node *child = w->child[0];
+	struct family_variant *to = child->variant;
+
+	if (child->to > d->to + 1) {
+		child->to = d->to + 1;
+		end_at(child);
+	}
+	below = to->item[0]->conf.level + d->to;
+	w->below = bundle_of(d, first, last, below);
+	w->member = lru_below_add(w->below, below, to->out.kept ? &to->out : NULL);
+	lru_family_feed(d->lru, first, w->below, w->member);
+	if (d->lru != d->lru_d)
+		lru_family_feed(d->lru_d, last, w->below, w->member);
+}
+
+static void add_exit(struct family_node *d, struct family_variant *w)
+{
+	const struct pm_level_conf *first = w->item[0]->conf.level + d->from;
+
+	lru_family_exit(d->lru, first, &w->out);
+	if (d->lru != d->lru_d)
+		lru_family_exit(d->lru_d, first + 1, &w->out);
 }
 
 static void pass(struct family_node *d)
@@ -175,15 +245,15 @@ static void pass(struct family_node *d)
 			lru_family_add(d->lru_d, lc + 1);
 	}
 	for (size_t w = 0; w < d->nvariant; w++) {
-		const struct pm_level_conf *lc = d->variant[w].item[0]->conf.level + d->from;
-
 		add_children(d->variant + w, d->to);
-		if (!d->variant[w].out.kept)
-			continue;
-		lru_family_exit(d->lru, lc, &d->variant[w].out);
-		if (two)
-			lru_family_exit(d->lru_d, lc + 1, &d->variant[w].out);
+		if (can_be_member(d, d->variant + w))
+			add_member(d, d->variant + w);
+		else if (d->variant[w].out.kept)
+			add_exit(d, d->variant + w);
 	}
+	lru_family_fed(d->lru);
+	if (two)
+		lru_family_fed(d->lru_d);
 }
 
 static void add_child(struct family_variant *w, struct family_node *d)
@@ -246,6 +316,9 @@ static void free_node(struct family_node *d)
 	if (d->lru_d != d->lru)
 		lru_family_free(d->lru_d);
 	lru_family_free(d->lru);
+	for (size_t i = 0; i < d->nbundle; i++)
+		lru_below_free(d->bundle[i].below);
+	free(d->bundle);
 	free(d->variant);
 	free(d);
 }
@@ -311,13 +384,15 @@ static void node_requests(struct family_node *d, const struct cache_request *v, 
 /* The next levels take what has left @d, if there is enough of it: @least. */
 static void drain(struct family_node *d, size_t least)
 {
+	for (size_t i = 0; i < d->nbundle && least <= 1; i++)
+		lru_below_run(d->bundle[i].below);
 	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end; w++) {
 		if (w->out.n && w->out.n >= least)
 			for (size_t i = 0; i < w->nchild; i++)
 				node_requests(w->child[i], w->out.v, w->out.n);
 		if (w->out.n >= least)
 			w->out.n = 0;
-		for (size_t i = 0; i < w->nchild && least <= 1; i++)
+		for (size_t i = 0; i < w->nchild && (least <= 1 || w->below); i++)
 			drain(w->child[i], least);
 	}
 }
@@ -338,10 +413,31 @@ static void level_of_pass(const struct family_node *d, struct pm_cache *c, bool 
 	}
 }
 
+/* Members of bundles become the levels that they stand for; with lines where they are wanted. */
+static void leave_bundles(struct family_node *d, bool lines)
+{
+	for (size_t i = 0; i < d->nbundle; i++)
+		lru_below_run(d->bundle[i].below);
+	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end; w++) {
+		struct family_variant *to = w->below ? w->child[0]->variant : NULL;
+		struct cache_level *l = to ? to->item[0]->level + d->to : NULL;
+
+		if (!to)
+			continue;
+		lru_below_level(w->below, w->member, l, l->out ? &to->out.st : &to->item[0]->mst,
+				lines || l->conf->drain);
+		w->below = NULL;
+	}
+	for (size_t i = 0; i < d->nbundle; i++)
+		lru_below_free(d->bundle[i].below);
+	d->nbundle = 0;
+}
+
 /* Something happens to the lines of all caches that lists cannot show (a line is taken away): each
  * variant gets its carrier, with the lines that it has. */
 static void dissolve(struct family_node *d)
 {
+	leave_bundles(d, true);
 	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end; w++) {
 		struct pm_cache *c = w->item[0];
 
@@ -491,6 +587,8 @@ static void copy_back(struct cache_family *f, struct family_node *d)
 		dissolve_root(f, NULL, 0);
 	else if (any && d->lru)
 		dissolve(d);
+	else
+		leave_bundles(d, false);
 	for (struct family_variant *w = d->variant, *end = w + d->nvariant; w < end && any; w++)
 		pm_cache_copy_back(w->item[0], d->from, d->to);
 	drain(d, 1);

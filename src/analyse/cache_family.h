@@ -4,7 +4,8 @@
  * Hierarchies whose first levels are the same share these, whatever their policies: what leaves a
  * level is kept, and goes to each of the next ones. Levels that follow the same ones (or are the
  * first), and are LRU with one line size, are simulated in one pass, whatever their sets and ways
- * (lru_family.h). What each of them counts is what it counts alone, to the last counter.
+ * (lru_family.h), and an LRU level below each of these takes what leaves several of them at once
+ * (lru_below.h). What each of them counts is what it counts alone, to the last counter.
  *
  * What fits into a family: hierarchies of which only the first level is split, if at all; all
  * levels `nine`, none `opt`; no flush=, regions, byinsn. A level can be in one pass with others if

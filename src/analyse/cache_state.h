@@ -8,7 +8,8 @@
  *   cache_module.c    levels with a module of ChampSim
  *   cache_regions.c   parts of a program
  *   cache_opt.c       levels with the policy OPT, after the end of the trace
- *   cache_family.c    several hierarchies in one pass; lru_family.c: their LRU levels
+ *   cache_family.c    several hierarchies in one pass; lru_family.c: their LRU levels; lru_below.c:
+ *                     one below each of these
  *   cache_sim.c       life, results, sinks
  *
  * A way is one word: the line's address with flags in the bits that a line address leaves free.

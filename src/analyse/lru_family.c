@@ -35,21 +35,21 @@ void lru_family_free(struct lru_family *f)
 		for (unsigned x = 0; x < l->nexit; x++)
 			free(l->exit[x].to);
 		free(l->exit);
+		for (unsigned x = 0; x < l->nfeed; x++) {
+			free(l->feed[x].read);
+			free(l->feed[x].back);
+		}
+		free(l->feed);
 		free(l->back);
 		free(l->way);
 	}
 	free(f);
 }
 
-static uint64_t sets_of(const struct pm_level_conf *lc)
-{
-	return lc->size / lc->line / lc->ways;
-}
-
 static struct lru_list *list_of(const struct lru_family *f, const struct pm_level_conf *lc)
 {
 	for (unsigned i = 0; i < f->n; i++)
-		if (f->list[i].set_mask + 1 == sets_of(lc))
+		if (f->list[i].set_mask + 1 == lru_sets_of(lc))
 			return (struct lru_list *)f->list + i;
 	return NULL;
 }
@@ -61,9 +61,9 @@ void lru_family_add(struct lru_family *f, const struct pm_level_conf *lc)
 
 	if (!l) {
 		l = f->list + f->n++;
-		for (; l > f->list && l[-1].set_mask + 1 > sets_of(lc); l--)
+		for (; l > f->list && l[-1].set_mask + 1 > lru_sets_of(lc); l--)
 			*l = l[-1];
-		*l = (struct lru_list){ .set_mask = sets_of(lc) - 1 };
+		*l = (struct lru_list){ .set_mask = lru_sets_of(lc) - 1 };
 	}
 	if (l->depth >= lc->ways)
 		return;
@@ -97,6 +97,49 @@ void lru_family_exit(struct lru_family *f, const struct pm_level_conf *lc, struc
 	x->to[x->n++] = out;
 }
 
+static struct lru_feed *feed_of(struct lru_list *l, struct lru_below *bundle)
+{
+	for (unsigned i = 0; i < l->nfeed; i++)
+		if (l->feed[i].bundle == bundle)
+			return l->feed + i;
+	l->feed = pm_realloc(l->feed, (l->nfeed + 1) * sizeof *l->feed);
+	l->feed[l->nfeed] = (struct lru_feed){ .bundle = bundle,
+		.read = pm_alloc((l->depth + 1) * sizeof(struct below_to)) };
+	return l->feed + l->nfeed++;
+}
+
+void lru_family_feed(struct lru_family *f, const struct pm_level_conf *lc, struct lru_below *bundle,
+		     unsigned member)
+{
+	struct lru_list *l = list_of(f, lc);
+	struct lru_feed *x = feed_of(l, bundle);
+	unsigned i = 0;
+
+	for (unsigned p = lc->ways; p <= l->depth; p++)
+		x->read[p].members |= 1u << member;
+	while (i < x->nback && x->back[i].ways < lc->ways)
+		i++;
+	if (i == x->nback || x->back[i].ways != lc->ways) {
+		x->back = pm_realloc(x->back, (x->nback + 1) * sizeof *x->back);
+		memmove(x->back + i + 1, x->back + i, (x->nback++ - i) * sizeof *x->back);
+		memset(x->back + i, 0, sizeof *x->back);
+		x->back[i].ways = lc->ways;
+	}
+	x->back[i].to.members |= 1u << member;
+}
+
+void lru_family_fed(struct lru_family *f)
+{
+	for (struct lru_list *l = f->list, *end = l + f->n; l < end; l++)
+		for (struct lru_feed *x = l->feed; x < l->feed + l->nfeed; x++) {
+			for (unsigned p = 1; p <= l->depth; p++)
+				if (x->read[p].members)
+					x->read[p] = lru_below_to(x->bundle, x->read[p].members);
+			for (unsigned i = 0; i < x->nback; i++)
+				x->back[i].to = lru_below_to(x->bundle, x->back[i].to.members);
+		}
+}
+
 /* ---- an access ------------------------------------------------------------------------------ */
 
 static bool is_write(enum lru_kind k)
@@ -113,15 +156,17 @@ static void count_back(struct lru_list *l, uint64_t m, unsigned p)
 	}
 }
 
+/* As what a miss reads the line below. */
+static const uint8_t read_op[LRU_KINDS] = {
+	[LRU_FETCH] = PM_OP_FETCH, [LRU_PREFETCH] = PM_OP_PREFETCH,
+	[LRU_READ] = PM_OP_READ, [LRU_READ_STACK] = PM_OP_READ, [LRU_WRITE] = PM_OP_READ,
+	[LRU_WRITE_STACK] = PM_OP_READ, [LRU_BACK_PART] = PM_OP_READ,
+};
+
 /* The caches of at most @p ways miss: each reads @line, and its last line leaves. */
 static void leave_to_exits(const struct lru_family *f, const struct lru_list *l,
 			   const uint64_t *set, unsigned p, uint64_t line, enum lru_kind k)
 {
-	static const uint8_t op[LRU_KINDS] = {
-		[LRU_FETCH] = PM_OP_FETCH, [LRU_PREFETCH] = PM_OP_PREFETCH,
-		[LRU_READ] = PM_OP_READ, [LRU_READ_STACK] = PM_OP_READ, [LRU_WRITE] = PM_OP_READ,
-		[LRU_WRITE_STACK] = PM_OP_READ, [LRU_BACK_PART] = PM_OP_READ,
-	};
 	const uint32_t size = FLAGS(f) + 1;
 	const unsigned cls = k == LRU_READ_STACK || k == LRU_WRITE_STACK;
 
@@ -132,10 +177,35 @@ static void leave_to_exits(const struct lru_family *f, const struct lru_list *l,
 
 		for (size_t i = 0; i < x->n; i++) {
 			if (k != LRU_BACK)
-				cache_out_add(x->to[i], op[k], line, size, cls);
+				cache_out_add(x->to[i], read_op[k], line, size, cls);
 			if (dirty)
 				cache_out_add(x->to[i], PM_OP_BACK, last & f->line_mask, size, 0);
 		}
+	}
+}
+
+/* The same for those above bundles. No branch depends on what is dirty. */
+static void leave_to_bundles(const struct lru_family *f, const struct lru_list *l,
+			    const uint64_t *set, unsigned p, uint64_t line, enum lru_kind k)
+{
+	const uint64_t flags = FLAGS(f);
+
+	for (const struct lru_feed *x = l->feed, *end = x + l->nfeed; x < end; x++) {
+		struct lru_below *b = x->bundle;
+		struct below_request *e = b->request + b->n;
+
+		*e = (struct below_request){ line, x->read[p], read_op[k],
+			k == LRU_READ_STACK || k == LRU_WRITE_STACK };
+		e += k != LRU_BACK && x->read[p].members;
+		for (unsigned i = 0; f->wrote && i < x->nback && x->back[i].ways <= p; i++) {
+			const uint64_t last = set[x->back[i].ways - 1];
+
+			*e = (struct below_request){ last & ~flags, x->back[i].to, PM_OP_BACK, 0 };
+			e += (last & flags) < x->back[i].ways;
+		}
+		b->n = e - b->request;
+		if (b->n >= BELOW_REQUESTS)
+			lru_below_run(b);
 	}
 }
 
@@ -168,6 +238,7 @@ void lru_family_access(struct lru_family *f, uint64_t key, enum lru_kind k)
 	const bool write = is_write(k);
 
 	f->walked[k]++;
+	f->wrote |= write;
 	for (unsigned i = 0; i < f->n; i++) {
 		struct lru_list *l = f->list + i;
 		uint64_t *set = l->way + ((line >> f->line_shift) & l->set_mask) * l->depth;
@@ -183,6 +254,8 @@ void lru_family_access(struct lru_family *f, uint64_t key, enum lru_kind k)
 		p = place_of(f, l, set, line);
 		if (l->nexit)
 			leave_to_exits(f, l, set, p, line, k);
+		if (l->nfeed)
+			leave_to_bundles(f, l, set, p, line, k);
 		if (p < l->depth) {
 			m = set[p] & flags;
 			l->found[k][p]++;

@@ -14,7 +14,7 @@
  *
  * Write-backs that nobody has to see are counted when a line is found again: at place p it has left
  * all caches of at most p ways, dirty those of more than m ways. Where a cache has another level
- * below it, what leaves it goes there at once (lru_out).
+ * below it, what leaves it goes there at once: to a bundle of levels (lru_below.h), or as requests.
  *
  * INVARIANTS
  * (1) Of the same line, m in a list of more sets is at most m in one of fewer, if that is 0.
@@ -22,7 +22,7 @@
 #ifndef PM_ANALYSE_LRU_FAMILY_H
 #define PM_ANALYSE_LRU_FAMILY_H
 
-#include "analyse/cache_state.h"
+#include "analyse/lru_below.h"
 
 #define LRU_SETS	32		/* numbers of sets at most */
 #define LRU_EMPTY	(~0ull)		/* no line has this address: see segment() in cache_run.c */
@@ -40,13 +40,22 @@ struct lru_exit {			/* of a cache with levels below it */
 	size_t n;
 };
 
+struct lru_feed {			/* what leaves caches for members of a bundle below */
+	struct lru_below *bundle;
+	struct below_to *read;		/* by place of a line: whose caches miss */
+	struct { unsigned ways; struct below_to to; } *back;	/* by ways, fewest first: below
+								 * caches with as many */
+	unsigned nback;
+};
+
 struct lru_list {			/* caches with the same number of sets */
 	/* hot */
 	uint64_t *way;			/* places of set 0, of set 1... */
 	uint64_t set_mask;
 	unsigned depth;
-	unsigned nexit;
+	unsigned nexit, nfeed;
 	struct lru_exit *exit;		/* by ways, fewest first */
+	struct lru_feed *feed;
 	uint64_t stop[LRU_KINDS];	/* found first here, and not with fewer sets */
 	uint64_t *found[LRU_KINDS];	/* at place 1.. */
 	uint64_t *back;			/* differences: write-backs of N ways are the sum up to
@@ -56,6 +65,7 @@ struct lru_list {			/* caches with the same number of sets */
 struct lru_family {
 	uint64_t line_mask;
 	unsigned line_shift, n;
+	bool wrote;
 	struct lru_list list[LRU_SETS];	/* fewest sets first */
 	uint64_t walked[LRU_KINDS], first[LRU_KINDS];	/* accesses: by lru_family_access(), and
 							 * those that needed none of it */
@@ -68,6 +78,11 @@ struct lru_family *lru_family_new(uint32_t line);
 void lru_family_add(struct lru_family *f, const struct pm_level_conf *lc);
 /* What leaves this level goes to @out, besides. After all have been added. */
 void lru_family_exit(struct lru_family *f, const struct pm_level_conf *lc, struct cache_out *out);
+/* The same, for this member of a bundle. */
+void lru_family_feed(struct lru_family *f, const struct pm_level_conf *lc, struct lru_below *bundle,
+		     unsigned member);
+/* All exits are there. */
+void lru_family_fed(struct lru_family *f);
 /* An access within one line. */
 void lru_family_access(struct lru_family *f, uint64_t key, enum lru_kind k);
 /* Counters and lines of this level, into @l, which is configured so. @mem: what left it, in all. */

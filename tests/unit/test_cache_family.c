@@ -12,6 +12,7 @@
 #include "../oracle/cache_slow.h"
 #include "../oracle/random.h"
 #include "analyse/cache_family.h"
+#include "analyse/lru_below.h"
 #include "real_trace.h"
 #include "same_results.h"
 
@@ -248,6 +249,79 @@ static void test_random(void **state)
 	assert_true(served > 300);
 }
 
+/* First levels in one pass, and a second level below each, mostly of as many sets: members of
+ * bundles (lru_below.h). Sometimes a third. */
+static void random_below(struct o_random *r, char config[][600], size_t n)
+{
+	const unsigned line = 32u << o_rnd(r) % 2, below = 64u << o_rnd(r) % 4;
+	const bool split = o_rnd(r) % 2;
+
+	for (size_t i = 0; i < n; i++) {
+		char *p = config[i];
+
+		for (unsigned k = 0; k < 1u + split; k++) {
+			const unsigned ways = 1 + o_rnd(r) % 9, sets = 2u << o_rnd(r) % 2 * 3;
+
+			p += sprintf(p, "l1%s=%u,%uway,%u%s;", !split ? "" : k ? "d" : "i",
+				     sets * ways * line, ways, line,
+				     o_rnd(r) % 12 ? "" : ",drain");
+		}
+		for (unsigned level = 2; level < 3 + (o_rnd(r) % 3 == 0); level++) {
+			const unsigned ways = 1 + o_rnd(r) % (level == 2 ? 17 : 4),
+				       sets = below << (o_rnd(r) % 4 ? 0 : o_rnd(r) % 3);
+
+			p += sprintf(p, "l%u=%u,%uway,%u%s;", level, sets * ways * line, ways,
+				     line, o_rnd(r) % 8 ? "" : ",drain");
+		}
+		p[-1] = 0;
+	}
+}
+
+static void test_below(void **state)
+{
+	const size_t nev = nrefs() / 2;
+	struct o_random r = o_random_init(13);
+	char config[MOST][600];
+	size_t served = 0;
+
+	(void)state;
+	for (unsigned k = 0; k < 24; k++) {
+		struct pm_event *ev = random_events(k, 20000 << k % 5, nev);
+
+		const size_t n = 3 + o_rnd(&r) % 38;
+
+		random_below(&r, config, n);
+		if (k % 3 == 0)
+			for (unsigned i = 0; i < 6; i++)
+				ev[o_rnd(&r) % nev].flags |= i ? PM_REF_INVAL : PM_REF_COPYBACK;
+		if (k % 5 == 1)
+			for (size_t i = 0; i < nev; i += 3)
+				ev[i].addr |= (uint64_t)(i % 5) << 60;
+		lru_below_plain = k % 2;
+		served += compare(&pm_sim_cache.ops, config, n, ev, nev, k / 2 % 2);
+		free(ev);
+	}
+	lru_below_plain = false;
+	assert_true(served > 400);
+}
+
+/* The same against the slow twin: more members than one bundle has. */
+static void test_below_twin(void **state)
+{
+	struct pm_event *ev = random_events(7, 300000, nrefs());
+	char config[MOST][600];
+	size_t n = 0;
+
+	(void)state;
+	for (unsigned i = 1; i <= 3; i++)
+		for (unsigned d = 1; d <= 12; d++)
+			sprintf(config[n++], "l1i=%u,%uway;l1d=%u,%uway;l2=%uk,%uway%s", 8 * 64 * i,
+				i, 8 * 64 * d, d, d % 2 ? 64 : 32, d % 2 ? 16 : 8,
+				d % 5 ? "" : ";l3=256k,8way");
+	against_twin(config, n, ev, nrefs());
+	free(ev);
+}
+
 static void test_real(void **state)
 {
 	struct o_random r = o_random_init(12);
@@ -313,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_twin), cmocka_unit_test(test_random),
+		cmocka_unit_test(test_below), cmocka_unit_test(test_below_twin),
 		cmocka_unit_test(test_real), cmocka_unit_test(test_tlb),
 		cmocka_unit_test(test_fits),
 	};
