@@ -773,7 +773,7 @@ static void set_environment(const char *self)
 	setenv("LC_ALL", "C", 1);
 	setenv("TZ", "UTC", 1);
 	setenv("TERM", "dumb", 1);
-	setenv("COLUMNS", "80", 1);
+	setenv("PUGMARK_COLUMNS", "80", 1);
 	setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 1);
 	unsetenv("MAKEFLAGS");		/* a make inside a case is a new make */
 	unsetenv("MFLAGS");

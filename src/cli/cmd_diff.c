@@ -218,7 +218,7 @@ static enum pm_status write_outputs(const struct diff_outputs *to, const struct 
 	if (!s && to->html)
 		s = pm_diff_html(o, to->html, err);
 	if (!s && (to->text || (!to->quiet && !(to->json && !strcmp(to->json, "-"))))) {
-		pm_diff_text(o, pm_report_width(to->text ? -1 : STDOUT_FILENO), &b);
+		pm_diff_text(o, pm_report_width_of(to->text ? to->text : "-"), &b);
 		s = pm_file_save(to->text ? to->text : "-", &b, err);
 	}
 	pm_buf_release(&b);

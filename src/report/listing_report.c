@@ -370,7 +370,7 @@ enum pm_status pm_report_annotated(struct pm_profile *p, const struct pm_report_
 				   const char *path, struct pm_err *err)
 {
 	struct pm_listing_opts lo = { .intel = o->syntax == PM_SYNTAX_INTEL,
-		.top = o->top_functions, .width = pm_report_width(-1) };
+		.top = o->top_functions, .width = pm_report_width_of(path) };
 	struct pm_code_book book = { 0 };
 	struct pm_costs c = { 0 };
 	struct pm_buf out = { 0 };

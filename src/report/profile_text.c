@@ -366,7 +366,7 @@ enum pm_status pm_report_text_file(struct pm_profile *p, const struct pm_report_
 				   const char *path, struct pm_err *err)
 {
 	struct text_report t = { .p = p, .o = o, .colour = o->colour == PM_COLOUR_ALWAYS,
-		.width = pm_report_width(-1) };
+		.width = pm_report_width_of(path) };
 	enum pm_status st;
 
 	render(&t);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -7,17 +8,32 @@
 #include "base/mem.h"
 #include "report/width.h"
 
+/* 0: there is no such number. */
+static unsigned long number_in(const char *variable)
+{
+	const char *s = getenv(variable);
+
+	return s ? strtoul(s, NULL, 10) : 0;
+}
+
 size_t pm_report_width(int fd)
 {
-	const char *columns = getenv("COLUMNS");
-	unsigned long n = columns ? strtoul(columns, NULL, 10) : 0;
+	const bool terminal = fd >= 0 && isatty(fd);
+	unsigned long n = number_in("PUGMARK_COLUMNS");
 	struct winsize w;
 
-	if (!n && fd >= 0 && isatty(fd))
+	if (!n && terminal)
+		n = number_in("COLUMNS");
+	if (!n && terminal)
 		n = !ioctl(fd, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : 80;
 	if (!n || n > PM_ANY_WIDTH)
 		return PM_ANY_WIDTH;
 	return n < 40 ? 40 : n;
+}
+
+size_t pm_report_width_of(const char *path)
+{
+	return pm_report_width(strcmp(path, "-") ? -1 : STDOUT_FILENO);
 }
 
 /* Columns of @n bytes: bytes of a character behind its first have none. */

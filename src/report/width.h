@@ -7,9 +7,11 @@
 
 #define PM_ANY_WIDTH ((size_t)1 << 20)	/* nothing is cut */
 
-/* COLUMNS, if it is set; else the width of the terminal that @fd is; else any: who reads a file
- * or a pipe wants all of it. @fd -1: a file. At least 40. */
+/* PUGMARK_COLUMNS, if it is set. Else of a terminal COLUMNS, or its own width. Else any: who reads
+ * a file or a pipe wants all of it, also where a shell exports COLUMNS. @fd -1: a file. At least
+ * 40. */
 size_t pm_report_width(int fd);
+size_t pm_report_width_of(const char *path);	/* "-": standard output */
 
 struct pm_buf;
 /* @text in lines of @width columns, the last with its end. The first begins at column @at, where

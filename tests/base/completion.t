@@ -31,7 +31,7 @@ $ cat >drive <<'X'
 # All commands and all options that --help names, and no other.
 $ bash drive 'pugmark ' | grep -v '^--' | LC_ALL=C sort >a; pugmark help | sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p' | LC_ALL=C sort | cmp a -; for c in $(cat a) 'machine run' 'machine diff' 'machine fetch-debian' 'citcat extract' 'citcat replay' 'citcat verify' 'citcat stat'; do bash drive "pugmark $c --" | LC_ALL=C sort >b; pugmark $c --help | sed -n 's/^      \(--[a-z0-9-]*\).*/\1/p; s/^  -., \(--[a-z0-9-]*\).*/\1/p' | LC_ALL=C sort -u | diff b - || echo "$c"; [ -s b ] || echo "nothing for $c"; done
 # Of formats, those that are read or written.
-$ for w in f:r t:w; do bash drive "pugmark convert -${w%:*} " | LC_ALL=C sort >a; COLUMNS= pugmark formats | awk -v w=${w#*:} 'index($2, w) { print $1 }' | LC_ALL=C sort | cmp a -; done
+$ for w in f:r t:w; do bash drive "pugmark convert -${w%:*} " | LC_ALL=C sort >a; PUGMARK_COLUMNS= pugmark formats | awk -v w=${w#*:} 'index($2, w) { print $1 }' | LC_ALL=C sort | cmp a -; done
 # Files: traces, compressed ones too, and directories; all if there are none of these. What a JSON goes to.
 $ touch a.pug b.trace.gz c.txt d.json 'e f.din' g.cat h.ims; mkdir sub; for l in 'pugmark info ' 'pugmark info --json ' 'pugmark citcat extract ' 'pugmark citcat replay ' 'pugmark run --cache-dir ' 'pugmark slice x '; do echo "$l: $(bash drive "$l" | LC_ALL=C sort | tr '\n' ',')"; done; rm -r [a-h].* e* sub; rm -f a b; touch n.txt; bash drive 'pugmark info '
 > pugmark info : a.pug,b.trace.gz,e f.din,g.cat,sub,

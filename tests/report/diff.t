@@ -68,7 +68,7 @@ $ pugmark diff --fail-if 'instructions>+1%' --fail-if 'reads>+0' old.json new.js
 >   holds   reads>+0
 >           reads: 1 to 1
 # At most 80 columns; the JSON has the same numbers, the page all tables.
-$ COLUMNS=80 pugmark diff --json d.json --html d.html old.cg new.cg | awk 'length > 80'; grep -c '"change": 22' d.json; grep -c '</html>' d.html
+$ pugmark diff --json d.json --html d.html old.cg new.cg | awk 'length > 80'; grep -c '"change": 22' d.json; grep -c '</html>' d.html
 > 2
 > 1
 # Misses by line: each of 64 lines of the array is missed once, in another program in half of them.

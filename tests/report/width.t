@@ -1,14 +1,14 @@
-# A report for a file or a pipe is as wide as it needs to be; COLUMNS makes it narrower, wherever it goes. The name of
+# A report for a file or a pipe is as wide as it needs to be; PUGMARK_COLUMNS makes it narrower, wherever it goes. The name of
 # the function where this program spends its time has 150 characters.
 $ printf 'int main(void)\n{\n\tint n = 0;\n\n\tfor (int i = 0; i < 9; i++)\n\t\tif (i &\t1)\n\t\t\tn++;\n\treturn n - 4;\n}\n' >i.c; ${CC:-gcc} -g -o i i.c
 $ f=$(printf '%150s' | tr ' ' f); echo "int main(void) { return $f() + 3; } int $f(void) { volatile int n = 99999; while (n) n--; return n; }" | sed "s/^/int $f(void); /" >w.c; ${CC:-gcc} -o w w.c
-+ for w in '' 80 120; do if [ "$w" ]; then export COLUMNS=$w; else unset COLUMNS; fi; pugmark run -s cachegrind -- ./w 2>&1 | awk -v w="$w" '{ if (length > most) most = length } END { print w + 0, (most > 80), (most > 120) }'; done
++ for w in '' 80 120; do if [ "$w" ]; then export PUGMARK_COLUMNS=$w; else unset PUGMARK_COLUMNS; fi; pugmark run -s cachegrind -- ./w 2>&1 | awk -v w="$w" '{ if (length > most) most = length } END { print w + 0, (most > 80), (most > 120) }'; done
 > 0 1 1
 > 80 0 0
 > 120 1 0
 # So it is with long names of programs, also beside how a process ended and where a block lies.
-$ long=a-program-with-a-name-of-forty-characters; cp w $long; env -u COLUMNS pugmark run --report - -q -- ./$long | awk -v end="  $long" '/^Hottest/ { on = 1 } on && / x .*ffff/ { print (substr($0, length - length(end) + 1) == end); exit }'
-+ cp "$(readlink -f /bin/sh)" sh-$long; printf './%s; exit 4\n' $long >long.sh; COLUMNS=80 pugmark run --report - -q -- ./sh-$long long.sh | awk 'length > 80 { print } / sh-a-.*, status 4$/ { print "ended" }'
+$ long=a-program-with-a-name-of-forty-characters; cp w $long; env -u PUGMARK_COLUMNS pugmark run --report - -q -- ./$long | awk -v end="  $long" '/^Hottest/ { on = 1 } on && / x .*ffff/ { print (substr($0, length - length(end) + 1) == end); exit }'
++ cp "$(readlink -f /bin/sh)" sh-$long; printf './%s; exit 4\n' $long >long.sh; PUGMARK_COLUMNS=80 pugmark run --report - -q -- ./sh-$long long.sh | awk 'length > 80 { print } / sh-a-.*, status 4$/ { print "ended" }'
 > 1
 > ended
 # What does not fit is named; of misses and mispredictions some stay.
@@ -37,11 +37,18 @@ $ pugmark run -q --callgrind cg -- ./i; pugmark annotate --function main cg | gr
 > i.c:6                  if (i & 1)
 > i.c:7                          n++;
 # Lists of what there is go on below where they began; into a file or a pipe a line is a line.
-$ for c in formats 'formats pug' doctor; do COLUMNS=80 pugmark $c >narrow; awk 'length > 80' narrow; env -u COLUMNS pugmark $c >wide; [ $(wc -l <narrow) -gt $(wc -l <wide) ] && echo "$c"; done
+$ for c in formats 'formats pug' doctor; do PUGMARK_COLUMNS=80 pugmark $c >narrow; awk 'length > 80' narrow; env -u PUGMARK_COLUMNS pugmark $c >wide; [ $(wc -l <narrow) -gt $(wc -l <wide) ] && echo "$c"; done
 > formats
 > formats pug
 > doctor
-$ COLUMNS=80 pugmark formats | sed -n '/^penn /,/^idt/p' | head -2; env -u COLUMNS pugmark formats | grep '^penn '
+$ PUGMARK_COLUMNS=80 pugmark formats | sed -n '/^penn /,/^idt/p' | head -2; env -u PUGMARK_COLUMNS pugmark formats | grep '^penn '
 > penn             rw  .trace .penn       micro-op traces of Penn's CIS 501,
 >                                         compact or aligned columns
 > penn             rw  .trace .penn       micro-op traces of Penn's CIS 501, compact or aligned columns
+# COLUMNS, which some shells export, is the width of a terminal, and says nothing about pipes and files.
+$ pugmark run -q --callgrind wide.cg -- ./w; cat >widths <<'E'
++ for c in formats doctor 'run --report - -q -- ./w' 'run -q -s cachegrind --annotate - -- ./w' 'diff wide.cg wide.cg' 'annotate wide.cg' 'run -s insns -- ./w'; do env -u PUGMARK_COLUMNS COLUMNS=60 pugmark $c >narrow 2>&1; env -u PUGMARK_COLUMNS -u COLUMNS pugmark $c >wide 2>&1; [ $(wc -L <narrow) = $(wc -L <wide) ] || echo "$c"; done
++ E
++ sh widths
+$ env -u PUGMARK_COLUMNS COLUMNS=70 script -qec 'pugmark formats' /dev/null | tr -d '\r' | awk 'length > most { most = length } END { print (most > 60), (most > 70) }'
+> 1 0

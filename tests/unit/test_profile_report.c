@@ -53,7 +53,7 @@ static void text_fits(void **state)
 	bool colour = false;
 
 	(void)state;
-	setenv("COLUMNS", "80", 1);
+	setenv("PUGMARK_COLUMNS", "80", 1);
 	assert_int_equal(pm_report_text_file(profile, &opts, path_of("t.txt"), &err), PM_OK);
 	s = slurp(path_of("t.txt"));
 	assert_non_null(strstr(s, "Instruction mix"));
