@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 import unittest
 from pathlib import Path
 
@@ -52,6 +53,12 @@ class Source(InScratch):
             for i, line in enumerate(lines, 1):
                 self.assertLessEqual(len(line), 100, f"{file}:{i}")
                 self.assertEqual(line, line.rstrip(), f"{file}:{i}")
+
+    def test_names(self):
+        """`from pugmark import *` brings all that has a public name, and nothing else."""
+        there = {name for name, what in vars(pugmark).items()
+                 if not name.startswith("_") and not isinstance(what, types.ModuleType)}
+        self.assertEqual(sorted(pugmark.__all__), sorted(there))
 
     def test_what_is_public_is_documented(self):
         for name in pugmark.__all__:
