@@ -405,27 +405,19 @@ static enum pm_status one_array(struct slurm *x)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* How much the gang had that failed for want of memory, as the result @path says; 0: it did not. */
-static uint64_t lacked_memory(const char *path)
+/* How much the gang had that failed for want of memory, as the result under @key says; 0: it did
+ * not. */
+static uint64_t lacked_memory(const struct sweep_dir *d, const char *key)
 {
-	const struct pm_result_node *f, *limit;
-	const char *cause;
-	struct pm_result *r = pm_result_new();
-	struct pm_err ignored = { 0 };
-	struct pm_buf b = { 0 };
+	struct pm_result *r = sweep_result_read(d, key);
+	const struct pm_result_node *f = r ? pm_result_find(pm_result_root(r), "failure") : NULL;
+	const struct pm_result_node *limit = f ? pm_result_find(f, "memory_limit") : NULL;
+	const char *cause = f ? pm_result_find_text(f, "cause") : NULL;
 	uint64_t had = 0;
 
-	if (pm_json_load(path, &b, &ignored) == PM_OK &&
-	    pm_json_read((const char *)b.p, b.n - 1, r, &ignored) == PM_OK &&
-	    (f = pm_result_find(pm_result_root(r), "failure"))) {
-		cause = pm_result_find_text(f, "cause");
-		limit = pm_result_find(f, "memory_limit");
-		if (cause && !strcmp(cause, "memory") &&
-		    limit && limit->kind == PM_RESULT_U64)
-			had = limit->u64;
-	}
+	if (cause && !strcmp(cause, "memory") && limit && limit->kind == PM_RESULT_U64)
+		had = limit->u64;
 	pm_result_free(r);
-	pm_buf_release(&b);
 	return had;
 }
 
@@ -440,22 +432,19 @@ static enum pm_status forget_small(struct slurm *x, uint64_t *most)
 
 	*most = 0;
 	while (dir && !s && (e = readdir(dir))) {
-		char name[300], key[SWEEP_KEY + 1], *file;
+		char key[SWEEP_KEY + 1];
 		uint64_t had;
 
 		if (strlen(e->d_name) != SWEEP_KEY + 5)
 			continue;
-		snprintf(name, sizeof name, "failed/%s", e->d_name);
-		snprintf(key, sizeof key, "%s", e->d_name);
-		file = sweep_dir_file(x->l->d, name);
-		had = lacked_memory(file);
+		snprintf(key, sizeof key, "%.*s", SWEEP_KEY, e->d_name);
+		had = lacked_memory(x->l->d, key);
 		if (had && had < x->l->mem_most && sweep_lock(x->l->d, key, x->err)) {
 			s = sweep_failure_remove(x->l->d, key, x->err);
 			sweep_unlock(x->l->d, key);
 			*most = had > *most ? had : *most;
 			x->forgotten++;
 		}
-		free(file);
 	}
 	if (dir)
 		closedir(dir);
