@@ -90,6 +90,16 @@ static enum pm_status try_all(const struct sweep_plan *p, struct pm_err *err)
 	return s;
 }
 
+/* A parameter whose simulator is commented out may stay; one that was forgotten makes a sweep of
+ * less than was meant. */
+static void tell_unused(const char *file, const struct sweep_plan *p)
+{
+	for (size_t i = 0; i < p->nlet; i++)
+		if (!p->param[i].used)
+			manners_note("%s:%u: no simulator uses $%s", file, p->param[i].line,
+				     p->param[i].name);
+}
+
 /* From the plan in @file to the folder @dir, of which no more is asked. The folder comes last: what
  * is wrong with the plan or its traces leaves none behind, and one that is there as it is. */
 static int make_plan(const char *file, const char *dir, struct open_sweep *s)
@@ -111,6 +121,7 @@ static int make_plan(const char *file, const char *dir, struct open_sweep *s)
 		st = sweep_dir_make(dir, &p, &err);
 	if (!st) {
 		sweep_trace_ids_keep(&ids, &p, traces);
+		tell_unused(file, &p);
 		err.file = NULL;
 		st = sweep_open(s, dir, &err);
 	}

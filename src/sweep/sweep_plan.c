@@ -143,10 +143,13 @@ const char *sweep_region_text(const struct sweep_region *g, char buf[static 48])
 
 /* ---- simulators ----------------------------------------------------------------------------- */
 
-static int add_param(struct sweep_plan *p, const char *name, const struct pm_values *v)
+static int add_param(struct plan_reader *r, const char *name, const struct pm_values *v)
 {
+	struct sweep_plan *p = r->p;
+
 	pm_grow(p->param, p->nparam, p->cap_param);
-	p->param[p->nparam] = (struct sweep_param){ pm_arena_strdup(&p->mem, name), *v };
+	p->param[p->nparam] = (struct sweep_param){ pm_arena_strdup(&p->mem, name), *v, r->line,
+						    false };
 	return (int)p->nparam++;
 }
 
@@ -166,7 +169,7 @@ static enum pm_status add_let(struct plan_reader *r, const char *name, const cha
 		pm_values_release(&v);
 		return s;
 	}
-	add_param(r->p, name, &v);
+	add_param(r, name, &v);
 	r->p->nlet = r->p->nparam;
 	return PM_OK;
 }
@@ -238,6 +241,7 @@ static int use_let(struct plan_reader *r, const char **at)
 		if (strlen(name) == (size_t)(end - from) && !memcmp(name, from, strlen(name)) &&
 		    (!braces || *end == '}')) {
 			*at = end + braces;
+			r->p->param[i].used = true;
 			return (int)i;
 		}
 	}
@@ -274,7 +278,7 @@ static enum pm_status add_word(struct plan_reader *r, struct sweep_sim *s, const
 		st = values(r, &v, word);
 		if (!st) {
 			name_param(r->p, s, at, &v, name);
-			use_param(r->p, s, "", 0, add_param(r->p, name, &v));
+			use_param(r->p, s, "", 0, add_param(r, name, &v));
 		} else {
 			pm_values_release(&v);
 		}
@@ -310,7 +314,7 @@ static enum pm_status add_word(struct plan_reader *r, struct sweep_sim *s, const
 			}
 			name_param(r->p, s, at, &v, name);
 			use_param(r->p, s, text, (size_t)(from - text),
-				  add_param(r->p, name, &v));
+				  add_param(r, name, &v));
 			p = text = end + 1;
 		} else {
 			p++;

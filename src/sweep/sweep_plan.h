@@ -31,7 +31,12 @@
 
 struct sweep_trace { const char *name, *path; };
 struct sweep_region { const char *name; uint64_t from, to; };	/* to UINT64_MAX: the end */
-struct sweep_param { const char *name; struct pm_values values; };
+struct sweep_param {
+	const char *name;
+	struct pm_values values;
+	unsigned line;
+	bool used;			/* by a simulator */
+};
 
 struct sweep_sim {
 	const char *name, *text;	/* as it was written */

@@ -38,3 +38,10 @@ $ printf '%s\n' 'trace t = real.pug' 'sim l2 = cache:l1d=4k;l2=1m|2m' >z.plan; p
 # simulators that do not go together are simulated one after the other
 $ pugmark run -q --exec -o bare.pug -- "$PROGRAMS/bare" >/dev/null; printf '%s\n' 'trace t = bare.pug' 'sim t = tree' 'sim m = mix' 'sim i = insns' >g.plan; pugmark sweep run -j 1 g.plan | sed 's/, in .*//'
 > g.sweep: 3 results computed, 0 failed, 0 results there before
+# a parameter that no simulator uses stays, and is named
+$ printf '%s\n' 'trace t = real.pug' 'let used = 4k|8k' '# one more' 'let size = 4k|' '  8k' 'sim l1 = cache:l1d=$used' >u.plan; pugmark sweep plan u.plan; pugmark sweep run u.plan | sed 's/, in .*//'; pugmark sweep run -q u.plan; pugmark sweep status u.sweep | head -1
+> u.sweep: 2 jobs = 1 trace x 1 region x 2 configurations
+> u.sweep: 2 results computed, 0 failed, 0 results there before
+> u.sweep: 2 jobs: 2 done (100.0 %), 0 failed, 0 missing
+! pugmark: note: u.plan:4: no simulator uses $size
+! pugmark: note: u.plan:4: no simulator uses $size
