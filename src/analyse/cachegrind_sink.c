@@ -263,7 +263,7 @@ const struct pm_chain_sink_ops pm_sim_cachegrind = {
 	.ops = {
 		.abi = PM_ABI, .needs = PM_HAS_INSNS, .flags = PM_SINK_BLOCKS | PM_SINK_CHAINS,
 		.name = "cachegrind",
-		.about = "cachegrind's caches and predictors, per instruction, function and line",
+		.about = "cachegrind's caches and predictors, by instruction, function, line",
 		.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 	},
 	.packed = packed,

@@ -604,6 +604,6 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 
 const struct pm_sink_ops pm_sim_i486 = {
 	.abi = PM_ABI, .needs = PM_HAS_INSNS | PM_HAS_REFS, .name = "i486",
-	.about = "the i486 of the 1994 report: cycles, misses, prefetches, write buffers",
+	.about = "the 1994 report's i486: cycles, misses, prefetches, write buffers",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

@@ -433,6 +433,6 @@ static void destroy(void *self)
 
 const struct pm_sink_ops pm_sim_memory = {
 	.abi = PM_ABI, .needs = PM_HAS_REFS, .name = "memory",
-	.about = "heat of pages over time, strides of instructions, sharing between threads",
+	.about = "heat of pages over time, strides of instructions, threads' sharing",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

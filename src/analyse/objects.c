@@ -844,6 +844,6 @@ void pm_objects_free(struct pm_objects *o)
 
 const struct pm_sink_ops pm_sim_objects = {
 	.abi = PM_ABI, .needs = PM_HAS_INSNS | PM_HAS_REFS | PM_HAS_BRANCHES, .name = "objects",
-	.about = "misses by data object: variables, heap blocks by allocation site, stack",
+	.about = "misses by data object: variables, heap by allocation site, stack",
 	.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 };

@@ -570,7 +570,7 @@ const struct pm_chain_sink_ops pm_sim_tree = {
 		.abi = PM_ABI, .needs = PM_HAS_BLOCKS,
 		.flags = PM_SINK_BLOCKS | PM_SINK_CHAINS | PM_SINK_LIGHT_CHAINS,
 		.name = "tree",
-		.about = "calling-context tree: each function's instructions on each path of calls",
+		.about = "calling-context tree: instructions of functions by path of calls",
 		.create = create, .consume = consume, .finish = finish, .destroy = destroy,
 	},
 	.packed = packed,

@@ -3,6 +3,7 @@ $ pugmark sim --list | grep -c .. >n; pugmark sim --list | grep -E '^(cache|bpre
 > cache      a hierarchy of caches
 > bpred      branch predictors, side by side
 > core       a modern out-of-order core: cycles, IPC, where the time goes
+$ pugmark sim --list | awk 'length > 80'
 $ pugmark sim --cache 'l1i=1k,2way,32;l1d=1k,2way,32,wt,nwa' "$TESTS/data/formats/lackey-34.txt"
 > cache
 >   instructions  23 instructions
