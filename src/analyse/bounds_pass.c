@@ -401,6 +401,8 @@ void bounds_pass_end(struct bounds_pass *p)
 	if (p->over)
 		return;
 	p->over = true;
+	if (!p->begun)			/* no instruction has come */
+		return;
 	if (b->in_window) {
 		for (size_t i = 0; i < p->ngroup; i++) {
 			struct bounds_group *g = p->group[i];

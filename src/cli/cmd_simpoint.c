@@ -53,7 +53,7 @@ static const struct pm_opt_help cut_help = {
 	"twice. A PROGRAM is\n"
 	"recorded and replayed, so it runs once and may do something else each time it runs. What "
 	"cannot be\n"
-	"recorded (32-bit programs) is traced to the disk with --trace."
+	"recorded is traced to the disk with --trace."
 };
 
 struct cut_opts {

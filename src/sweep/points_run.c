@@ -27,22 +27,40 @@ static void counters_release(struct counters *c)
 	*c = (struct counters){ 0 };
 }
 
-/* All whole numbers with a unit below @n, but numbers of different things: they do not add up. */
+/* Is it a number of different things? Those of two intervals may be the same ones. */
+static bool of_different_things(const char *name)
+{
+	static const char *const names[] = {
+		"functions", "edges", "loops", "contexts", "deepest",	/* calls, tree */
+		"intervals", "blocks", "clusters",			/* phases */
+		"pages", "data_lines", "lines", "shared_lines", "falsely_shared_lines", "slice",
+		"objects", "windows", "blocks_distinct", "blocks_cover_90",
+	};
+
+	for (size_t i = 0; i < NR(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, "unique", 6);
+}
+
+/* All whole numbers below @n that add up. What a configuration says is among them; it is the same in
+ * a warm-up, and drops out. */
 static void flatten(const struct pm_result_node *n, const char *path, struct counters *to)
 {
 	for (const struct pm_result_node *c = n->first; c; c = c->next) {
 		struct pm_buf b = { 0 };
 
-		if (!c->name || !strncmp(c->name, "unique", 6))
+		if (!c->name)
 			continue;
 		pm_buf_printf(&b, "%s%s%s", path, *path ? "." : "", c->name);
 		pm_buf_add(&b, "", 1);
 		if (c->kind == PM_RESULT_OBJECT) {
 			flatten(c, (const char *)b.p, to);
-		} else if (c->kind == PM_RESULT_U64 && c->unit) {
+		} else if (c->kind == PM_RESULT_U64 && !of_different_things(c->name)) {
 			pm_grow(to->v, to->n, to->cap);
 			to->v[to->n++] = (struct counter){ pm_strdup((const char *)b.p),
-							   pm_strdup(c->unit), c->u64 };
+							   c->unit ? pm_strdup(c->unit) : NULL,
+							   c->u64 };
 		}
 		pm_buf_release(&b);
 	}
@@ -196,6 +214,37 @@ static void put_counter(const struct run *r, const struct counter *c, size_t k,
 	pm_result_end(to);
 }
 
+/* Into @all (names and units, borrowed): what some point counts. A counter that is 0 may be left
+ * out of a point's results. */
+static void all_counters(const struct run *r, struct counters *all)
+{
+	for (size_t i = 0; i < r->p->n; i++)
+		for (size_t k = 0; k < r->got[i].n; k++) {
+			if (counter_at(all, k, r->got[i].v[k].path))
+				continue;
+			pm_grow(all->v, all->n, all->cap);
+			all->v[all->n++] = r->got[i].v[k];
+		}
+}
+
+/* A simulator without counters would be left out without a word. A plug-in's results have a name of
+ * its own. */
+static enum pm_status check_counted(const char *const *spec, const struct counters *all,
+				    struct pm_err *err)
+{
+	for (; *spec; spec++) {
+		const size_t n = strcspn(*spec, ":");
+		bool any = memchr(*spec, '/', n);
+
+		for (size_t k = 0; k < all->n && !any; k++)
+			any = !strncmp(all->v[k].path, *spec, n) && all->v[k].path[n] == '.';
+		if (!any)
+			return pm_fail_request(err, "%.*s counts nothing that can be weighted; "
+					       "`pugmark sim` shows what it gives", (int)n, *spec);
+	}
+	return PM_OK;
+}
+
 enum pm_status points_run(const char *dir, const struct pm_points *p,
 			  const struct points_options *o, struct pm_result *to,
 			  struct pm_err *err)
@@ -203,16 +252,21 @@ enum pm_status points_run(const char *dir, const struct pm_points *p,
 	struct run r = { .dir = dir, .p = p, .o = o, .got = pm_alloc(p->n * sizeof *r.got),
 			 .lock = PTHREAD_MUTEX_INITIALIZER };
 	const unsigned threads = p->n < o->threads ? (unsigned)p->n : o->threads;
+	struct counters all = { 0 };
 
 	pm_threads_run(run_points, &r, 0, threads ? threads : 1);
+	all_counters(&r, &all);
+	if (r.st)
+		*err = r.err;
+	else
+		r.st = check_counted(o->spec, &all, err);
 	if (!r.st) {
 		pm_result_begin_list(to, "simulated");
-		for (size_t k = 0; k < r.got[0].n; k++)
-			put_counter(&r, r.got[0].v + k, k, to);
+		for (size_t k = 0; k < all.n; k++)
+			put_counter(&r, all.v + k, k, to);
 		pm_result_end(to);
-	} else {
-		*err = r.err;
 	}
+	free(all.v);
 	for (size_t i = 0; i < p->n; i++)
 		counters_release(r.got + i);
 	free(r.got);

@@ -72,3 +72,9 @@ $ pugmark sim -s 'bounds:front=1..64;gap=0..99' "$TESTS/data/real.pug"
 $ pugmark sim -s 'bounds:robs=3' "$TESTS/data/real.pug"
 ! pugmark: bounds: 'robs' is not a setting; did you mean 'rob'?
 ? 2
+# a trace without instructions
+$ pugmark slice -q --count 0 "$TESTS/data/real.pug" none.pug; pugmark sim -s 'bounds:rob=64|128' --csv - none.pug | grep -E '(windows|instructions|estimate),0'
+> bounds.instructions,0,instructions
+> bounds.windows,0,windows
+> bounds.configurations[0].estimate,0,cycles
+> bounds.configurations[1].estimate,0,cycles

@@ -110,3 +110,11 @@ $ for n in 1 8 48; do (ulimit -f $n; pugmark simpoint cut -q --interval 20k -o f
 > 1
 > pugmark: full: cannot write: File too large
 > 1
+# What counts nothing that adds up is refused, not left out; counters without a unit are weighted, too.
+$ for s in branches calls i486 'core -s tree'; do pugmark simpoint sim -s $s p; done; pugmark simpoint sim -s cachegrind p | grep -cE 'cachegrind.(Ir|Dr|Dw|Bc|Bcm) '; pugmark simpoint sim -s reuse -s insns --json - p | grep -E 'lines|distinct'
+> 5
+! pugmark: branches counts nothing that can be weighted; `pugmark sim` shows what it gives
+! pugmark: calls counts nothing that can be weighted; `pugmark sim` shows what it gives
+! pugmark: i486 counts nothing that can be weighted; `pugmark sim` shows what it gives
+! pugmark: tree counts nothing that can be weighted; `pugmark sim` shows what it gives
+? 1
