@@ -248,7 +248,11 @@ void pm_findings_profile(struct pm_overview *o, struct pm_profile *p)
 	const struct pm_counts *c = p->counts;
 	char n[32];
 
-	if (p->incomplete)
+	if (c->cut)
+		find(o, PM_FIND_CAUTION, "incomplete", 100, "", "#processes",
+		     "The replay ended before the program", "What was executed until then is "
+		     "counted: %s.", c->cut);
+	else if (p->incomplete)
 		find(o, PM_FIND_CAUTION, "incomplete", 100, "", "#processes",
 		     "A process was killed", "What it had executed until then is counted; the "
 		"block in "

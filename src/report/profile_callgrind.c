@@ -186,8 +186,9 @@ enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_
 	pm_buf_printf(&f.b,
 		      "\ndesc: Note: self costs are exact; callees' costs are not known, their "
 		      "inclusive cost is given as 0\n");
-	if (p->incomplete)
-		pm_buf_printf(&f.b, "desc: Note: incomplete, a process was killed\n");
+	if (p->incomplete || c->cut)
+		pm_buf_printf(&f.b, "desc: Note: incomplete, %s\n",
+			      c->cut ? c->cut : "a process was killed");
 	if (p->sum.unknown)
 		pm_buf_printf(&f.b,
 			      "desc: Note: %llu instructions that could not be decoded are not "

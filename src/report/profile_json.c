@@ -157,7 +157,7 @@ void pm_report_result(struct pm_profile *p, const struct pm_report_opts *o, stru
 		pm_result_str(r, NULL, c->argv[i]);
 	pm_result_end(r);
 	exit_of(r, c->status, c->signal);
-	pm_result_bool(r, "incomplete", p->incomplete);
+	pm_result_bool(r, "incomplete", p->incomplete || c->cut);
 	sum_of(r, &p->sum);
 	mix_of(r, "mix", "mnemonic", p->mnemonic, p->nmnemonic, p->sum.insns);
 	mix_of(r, "classes", "class", p->class, p->nclass, p->sum.insns);

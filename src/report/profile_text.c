@@ -227,9 +227,10 @@ static void processes(struct text_report *t)
 		pm_buf_add(&t->b, end.p, end.n);
 		pm_buf_add(&t->b, "\n", 1);
 		if (pr->from->incomplete)
-			pm_buf_printf(&t->b,
-				      "  %-12s incomplete: killed; its last block may be missing\n",
-				      "");
+			pm_buf_printf(&t->b, "  %-12s incomplete: %s\n", "",
+				      t->p->counts->cut && pr->from->signal < 0 ?
+				      "the replay ended" :
+				      "killed; its last block may be missing");
 		for (size_t k = 0; k < pr->nthread && pr->nthread > 1; k++) {
 			if (k == MAX_PROCESSES) {
 				pm_buf_printf(&t->b, "    ... and %zu more threads\n",
@@ -322,11 +323,10 @@ static void render(struct text_report *t)
 	if (t->colour)
 		pm_buf_printf(&t->b, "\033[0m");
 	pm_buf_printf(&t->b, "\n");
-	if (t->p->incomplete)
-		pm_buf_printf(&t->b,
-			      "%s  INCOMPLETE: a process was killed; what it had executed until "
-			      "then is counted%s\n",
-			      t->colour ? "\033[31m" : "", t->colour ? "\033[0m" : "");
+	if (t->p->incomplete || c->cut)
+		pm_buf_printf(&t->b, "%s  INCOMPLETE: %s%s\n", t->colour ? "\033[31m" : "",
+			      c->cut ? c->cut : "a process was killed; what it had executed until "
+			      "then is counted", t->colour ? "\033[0m" : "");
 	totals(t);
 	if (t->o->summary_only || !t->p->nblock)
 		return;

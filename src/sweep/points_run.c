@@ -43,8 +43,8 @@ static bool of_different_things(const char *name)
 	return !strncmp(name, "unique", 6);
 }
 
-/* All whole numbers below @n that add up. What a configuration says is among them; it is the same in
- * a warm-up, and drops out. */
+/* All whole numbers below @n that add up. What a configuration says is among them; it is the same
+ * in a warm-up, and drops out. */
 static void flatten(const struct pm_result_node *n, const char *path, struct counters *to)
 {
 	for (const struct pm_result_node *c = n->first; c; c = c->next) {

@@ -99,7 +99,8 @@ struct pm_counts {
 	struct pm_counts_process *process;
 	size_t nprocess, cap_process;
 	char **argv;			/* borrowed: what was run */
-	bool cut;			/* a replay that ended before its program did */
+	const char *cut;		/* why a replay ended before its program did; NULL: it did
+					 * not */
 	int status, signal;		/* of the first process; -1: not so */
 	double wall_s, user_s, sys_s;	/* of the traced processes; pugmark's own work is not in
 					 * it */

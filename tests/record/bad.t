@@ -64,3 +64,20 @@ $ pugmark record -o new.pugrec -- ./not-there; ls new.pugrec 2>&1 | grep -c 'No 
 ! pugmark: ./not-there: cannot execute: No such file or directory
 > 1
 ! pugmark: ./not-there: cannot execute: No such file or directory
+# What a report says of a recording that is cut, and of a process that was killed: in place of the replay's own ends, those of
+# the recording.
+$ pugmark record -q -o killed.pugrec -- sh -c 'kill -9 $$' 2>/dev/null; pugmark replay -q --report report killed.pugrec 2>/dev/null; grep -oE '(INCOMPLETE|incomplete).*|exit  *.*|dash, .*|sh, .*' report | tr -s ' '; pugmark replay -q --exec -o k.pug killed.pugrec 2>/dev/null; pugmark dump k.pug | grep ' exit '
+> INCOMPLETE: a process was killed; what it had executed until then is counted
+> exit SIGKILL
+> dash, SIGKILL
+> incomplete: killed; its last block may be missing
+> 0 exit - - status=9 flags=process,signal
+$ seq 4000 >in; pugmark record -q -o whole.pugrec -- gzip -c in >/dev/null; head -c $(($(wc -c <whole.pugrec) * 2 / 3)) whole.pugrec >short.pugrec; pugmark replay -q --report report --html page --callgrind cg --json json short.pugrec; grep -oE '(INCOMPLETE|incomplete).*|exit  *.*|gzip, .*' report | tr -s ' '; grep -o 'The replay ended before the program' page; grep -o 'incomplete, .*' cg; grep -A1 '"exit"' json | grep -c null; grep -c '"incomplete": true' json
+> INCOMPLETE: the recording is cut off: it has been replayed up to its last complete event
+> exit not seen
+> incomplete: the replay ended
+> The replay ended before the program
+> incomplete, the recording is cut off: it has been replayed up to its last complete event
+> 2
+> 2
+! pugmark: short.pugrec: the recording is cut off: it has been replayed up to its last complete event

@@ -213,6 +213,7 @@ void proc_finish(struct session *s, struct proc *p)
 	logs = logs && !p->stream;	/* others do */
 	record_over(s, p);
 	replay_over(s, p);
+	replay_ended_as(s, p);
 	check_calls_over(s, p);
 	for (size_t i = 0; i < p->nthread; i++)
 		if (p->thread[i].live) {

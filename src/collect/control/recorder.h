@@ -87,6 +87,9 @@ void replay_check_group(struct session *s);
 /* @p has ended: there has to be nothing more in its log. */
 void replay_over(struct session *s, const struct proc *p);
 void replay_release(struct session *s);
+/* @p has ended. If it was made to, where its log ends, it ended as the recording says: its status
+ * and signal become -1 where that was not seen. */
+void replay_ended_as(const struct session *s, struct proc *p);
 /* The program is over: what is wrong with the replay, or with its recording? Changes @c's status to
  * what was recorded. */
 enum pm_status replay_result(const struct session *s, struct pm_counts *c, struct pm_err *err);

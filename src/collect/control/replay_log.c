@@ -211,22 +211,34 @@ void replay_release(struct session *s)
 	s->replayer = NULL;
 }
 
+void replay_ended_as(const struct session *s, struct proc *p)
+{
+	const struct replayer *y = s->replayer;
+	struct rec_ended e;
+
+	if (!y || !p->stream || p->clean_exit || p->execed)
+		return;
+	e = rec_why(y->r, p->stream - 1);
+	p->status = e.why == REC_EXITED && !*y->differs ? e.status : -1;
+	p->signal = e.why == REC_KILLED && !*y->differs ? e.signal : -1;
+}
+
 enum pm_status replay_result(const struct session *s, struct pm_counts *c, struct pm_err *err)
 {
 	const struct replayer *y = s->replayer;
 	const struct rec_ended e = rec_why(y->r, y->root);
 	char what[160];
 
-	c->cut = *y->differs || y->damaged || y->cut;
 	if (*y->differs)
-		return pm_fail_file(err, "%s", y->differs);
-	if (y->damaged)
-		return pm_fail_file(err, "the recording is damaged: it has been replayed up to "
-				    "where it is");
-	if (y->cut) {
-		c->status = 0;
-		return pm_fail_file(err, "the recording is cut off: it has been replayed up to its "
-				    "last complete event");
+		c->cut = pm_arena_strdup(&c->mem, y->differs);
+	else if (y->damaged)
+		c->cut = "the recording is damaged: it has been replayed up to where it is";
+	else if (y->cut)
+		c->cut = "the recording is cut off: it has been replayed up to its last complete "
+			 "event";
+	if (c->cut) {
+		c->status = c->signal = -1;
+		return pm_fail_file(err, "%s", c->cut);
 	}
 	if (!y->over)
 		return PM_OK;			/* the program has ended as it did */
