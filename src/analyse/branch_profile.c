@@ -7,7 +7,10 @@
  * followers of each node are counted beside it, which is all that most have; others in a table.
  *
  * What the kernel does - signals, their handlers' returns, exec - is no branch. Nothing hops there:
- * the next node follows none. */
+ * the next node follows none.
+ *
+ * A trace that several replays have made changes to another code table in the middle of a stream, at
+ * a *seam*. The first node there follows the last one of the table before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +38,12 @@ struct loose {				/* what followed was no node, but the kernel */
 	uint32_t from;
 };
 
+struct seam {				/* from a node of this table to one of another */
+	uint32_t from, to;
+	struct branch_code *code;
+	bool missed;			/* it was predicted wrong */
+};
+
 struct branch_code {			/* what has been counted in a code table */
 	const struct pm_code *code;
 	struct pm_chains chains;
@@ -47,13 +56,15 @@ struct branch_code {			/* what has been counted in a code table */
 	size_t ncut, cap_cut;
 	struct loose *loose;
 	size_t nloose, cap_loose;
+	struct seam *seam;
+	size_t nseam, cap_seam;
 	struct pm_map missed;		/* hops that were predicted wrong; only then */
 	struct pm_map missed_inside;	/* node << 32 | part */
 };
 
 struct branch_place {			/* where a stream is */
-	struct branch_code *code;
-	uint32_t node;
+	struct branch_code *code, *before;
+	uint32_t node, node_before;	/* the latter in the table before, until a node follows */
 	struct branch_predictor *predictor;	/* NULL: nobody predicts */
 };
 
@@ -239,6 +250,10 @@ static struct branch_place *place_at(struct branch_sink *s, const struct pm_batc
 	}
 	p = &s->place[i];
 	if (b->code && (!p->code || p->code->code != b->code)) {
+		if (p->node) {
+			p->before = p->code;
+			p->node_before = p->node;
+		}
 		p->code = code_of(s, b->code);
 		p->node = 0;
 	}
@@ -250,8 +265,28 @@ static struct branch_place *place_at(struct branch_sink *s, const struct pm_batc
 	return p;
 }
 
+/* The stream has come from another table to @node. */
+static void join(struct branch_place *p, uint32_t node)
+{
+	struct branch_code *c = p->before;
+	const struct pm_block *b = part_of(c, p->node_before, parts_of(c, p->node_before) - 1);
+
+	pm_grow(c->seam, c->nseam, c->cap_seam);
+	c->seam[c->nseam++] = (struct seam){ p->node_before, node, p->code, p->predictor &&
+		mispredicted(p, c, b, part_of(p->code, node, 0)->pc) };
+	p->node_before = 0;
+}
+
+/* What follows comes from nowhere. */
+static void leave(struct branch_place *p)
+{
+	p->node = p->node_before = 0;
+}
+
 static void move_to(struct branch_place *p, uint32_t node)
 {
+	if (p->node_before)
+		join(p, node);
 	if (p->predictor)
 		predict(p, p->code, node);
 	hop(p->code, hops_of(p->code, p->node), p->node, node);
@@ -279,13 +314,13 @@ static void block_event(struct branch_place *p, const struct pm_event *ev)
 /* The kernel has interrupted the stream at @pc: how it got there is a branch as any other. */
 static void interrupted(struct branch_place *p, uint64_t pc)
 {
-	struct branch_code *c = p->code;
+	struct branch_code *c = p->node_before ? p->before : p->code;
 
-	if (!p->node)
+	if (!p->node && !p->node_before)
 		return;
 	pm_grow(c->loose, c->nloose, c->cap_loose);
-	c->loose[c->nloose++] = (struct loose){ pc, p->node };
-	p->node = 0;
+	c->loose[c->nloose++] = (struct loose){ pc, p->node_before ? p->node_before : p->node };
+	leave(p);
 }
 
 static void names_program(struct branch_sink *s, const struct pm_batch *b,
@@ -315,12 +350,12 @@ static void events(struct branch_sink *s, struct branch_place *p, const struct p
 		case PM_EV_PROCESS:
 		case PM_EV_EXEC:
 			names_program(s, b, ev);
-			p->node = 0;
+			leave(p);
 			break;
 		case PM_EV_SIGRETURN:
 		case PM_EV_EXIT:
 		case PM_EV_LOST:
-			p->node = 0;
+			leave(p);
 			break;
 		}
 }
@@ -358,6 +393,8 @@ static enum pm_status packed(void *self, const struct pm_batch *b, const struct 
 			move_to(p, id + 1);
 			i++;
 		} else {
+			if (p->node_before)
+				join(p, id + 1);
 			i += hop_chains(c, &p->node, k->id + i, k->n - i);
 		}
 	}
@@ -491,6 +528,27 @@ static void add_run(struct tally *t, const struct pm_block *b, uint32_t n, uint6
 	t->w->run[t->w->nrun++] = r;
 }
 
+/* As flow(), to another table. */
+static void flow_over(struct tally *t, const struct seam *s)
+{
+	const struct pm_block *b = part_of(t->c, s->from, parts_of(t->c, s->from) - 1);
+	const struct pm_insn *in = insn_of(t->c, b, b->n - 1);
+	const struct pm_insn *next = insn_of(s->code, part_of(s->code, s->to, 0), 0);
+	const struct pm_object *to = next->object < s->code->code->nobject ?
+		&s->code->code->object[next->object] : NULL;
+	struct branch_move m = { .b = { in->pc, next->pc, 1, s->missed, in->flow == PM_CLASS_RET } };
+
+	m.from_object = in_file(t, in->object, &m.b.from);
+	m.to_object = to ? pm_branches_object(&t->s->out, to->path, to->build_id) : PM_NONE;
+	m.b.to -= to ? to->base : 0;
+	if (is_taken(in, next->pc)) {
+		pm_grow(t->w->move, t->w->nmove, t->w->cap_move);
+		t->w->move[t->w->nmove++] = m;
+	} else if (next->pc == in->pc + in->len && m.from_object == m.to_object) {
+		t->falls[b - t->c->code->block]++;
+	}
+}
+
 static void sum_code(struct tally *t)
 {
 	struct branch_code *c = t->c;
@@ -517,6 +575,8 @@ static void sum_code(struct tally *t)
 		if (is_taken(in, c->loose[i].pc))
 			flow(t, b, c->loose[i].pc, object_at(t, in->object, c->loose[i].pc), 1, 0);
 	}
+	for (size_t i = 0; i < c->nseam; i++)
+		flow_over(t, &c->seam[i]);
 	for (size_t i = 0; i < c->nchain; i++)
 		sum_inside(t, (uint32_t)i + 1, t->chain[i]);
 	for (size_t i = 0; i < nblock; i++)
@@ -596,6 +656,7 @@ static void destroy(void *self)
 	for (size_t i = 0; i < s->ncode; i++) {
 		struct branch_code *c = s->code[i];
 
+		free(c->seam);
 		free(c->chain);
 		free(c->block);
 		free(c->more);

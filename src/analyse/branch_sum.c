@@ -7,6 +7,7 @@
  * that was come to in another way: a new range begins. Of what ran, the oldest portions end there
  * as often as control went elsewhere; the others wait behind it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyse/branch_work.h"
 #include "pugmark/pugmark.h"
@@ -330,12 +331,27 @@ const struct pm_branch_object *pm_branches_program(const struct pm_branches *b)
 	return found;
 }
 
+static int by_insns(const void *a, const void *b)
+{
+	const struct pm_branch_object *x = *(const struct pm_branch_object *const *)a;
+	const struct pm_branch_object *y = *(const struct pm_branch_object *const *)b;
+
+	if (x->insns != y->insns)
+		return x->insns < y->insns ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
 void pm_branches_result(const struct pm_branches *b, struct pm_result *r)
 {
+	const struct pm_branch_object **order = pm_alloc((b->n + 1) * sizeof *order);
+
+	for (size_t i = 0; i < b->n; i++)
+		order[i] = &b->object[i];
+	qsort(order, b->n, sizeof *order, by_insns);
 	pm_result_begin(r, "branches");
 	pm_result_begin_list(r, "objects");
 	for (size_t i = 0; i < b->n; i++) {
-		const struct pm_branch_object *o = &b->object[i];
+		const struct pm_branch_object *o = order[i];
 		uint64_t taken = 0, missed = 0;
 
 		for (size_t k = 0; k < o->nbranch; k++) {
@@ -355,4 +371,5 @@ void pm_branches_result(const struct pm_branches *b, struct pm_result *r)
 	}
 	pm_result_end(r);
 	pm_result_end(r);
+	free(order);
 }

@@ -84,7 +84,7 @@ static const struct { const struct pm_sink_ops *ops; unsigned version; } version
 	{ &pm_sim_cache.ops, 3 }, { &pm_sim_tlb.ops, 2 }, { &pm_sim_calls, 3 }, { &pm_sim_i486, 2 },
 	{ &pm_sim_inorder, 2 }, { &pm_sim_ooo, 2 }, { &pm_sim_core, 6 },
 	{ &pm_sim_bounds.ops, 4 }, { &pm_sim_objects, 2 }, { &pm_sim_memory, 2 },
-	{ &pm_sim_insns, 2 },
+	{ &pm_sim_insns, 2 }, { &pm_sim_branches.ops, 2 },
 };
 
 unsigned pm_sim_version(const struct pm_sink_ops *ops)

@@ -21,6 +21,9 @@ $ export PUGMARK_PART=2000; for j in 2 3 5; do sh same r.pugrec -j $j; done
 > equal, many instructions, "parts": many
 > 1
 > equal, many instructions, "parts": many
+# Each part has blocks of its own, and no branch is lost between them.
+$ for n in 1 2; do pugmark sim -q -s branches -s tree -s calls --json $n.sim $n.pug >/dev/null; pugmark sim -q -s branches:predict --json $n.predict $n.pug >/dev/null; pugmark profile write --bolt $n.bolt $n.pug; done; cmp 1.sim 2.sim; cmp 1.predict 2.predict; cmp 1.bolt 2.bolt; pugmark profile write -h | grep -c bolt | sed 's/[1-9].*/some/'
+> some
 # Left to itself it makes fewer of them: here one.
 $ unset PUGMARK_PART; sh same r.pugrec -j 2
 > 1
