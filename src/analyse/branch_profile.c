@@ -9,8 +9,8 @@
  * What the kernel does - signals, their handlers' returns, exec - is no branch. Nothing hops there:
  * the next node follows none.
  *
- * A trace that several replays have made changes to another code table in the middle of a stream, at
- * a *seam*. The first node there follows the last one of the table before. */
+ * A trace that several replays have made changes to another code table in the middle of a stream,
+ * at a *seam*. The first node there follows the last one of the table before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -536,7 +536,8 @@ static void flow_over(struct tally *t, const struct seam *s)
 	const struct pm_insn *next = insn_of(s->code, part_of(s->code, s->to, 0), 0);
 	const struct pm_object *to = next->object < s->code->code->nobject ?
 		&s->code->code->object[next->object] : NULL;
-	struct branch_move m = { .b = { in->pc, next->pc, 1, s->missed, in->flow == PM_CLASS_RET } };
+	struct branch_move m = { .b = { in->pc, next->pc, 1, s->missed,
+					in->flow == PM_CLASS_RET } };
 
 	m.from_object = in_file(t, in->object, &m.b.from);
 	m.to_object = to ? pm_branches_object(&t->s->out, to->path, to->build_id) : PM_NONE;

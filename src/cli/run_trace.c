@@ -230,6 +230,10 @@ static enum pm_status check_region(const struct run_trace *t, const void *region
 				    "--after: the program ended before so many instructions%s, so "
 				    "nothing is traced",
 				    t->start_at ? " behind the start" : "");
+	if (t->stop_at && s.reached[1] && !s.passed && !t->exclude.n)
+		return pm_fail_file(err,
+				    "--stop-at: '%s' comes no later than where tracing begins, so "
+				    "nothing is traced", t->stop_at);
 	if (t->stop_at && !s.reached[1])
 		manners_note("--stop-at: '%s' was never reached", t->stop_at);
 	return PM_OK;

@@ -57,3 +57,9 @@ $ r() { pugmark run --exec -o n.pug "$@" -- "$PROGRAMS/names" || echo $?; }; r -
 # How many instructions there are in a trace, and how many the program executed, says the run itself.
 $ for o in "--exec" "--branch" "--exec --start-at last_one" "--exec --for 1000"; do pugmark run -q $o -o n.pug --json n.json -- "$PROGRAMS/names"; pugmark info --json - n.pug | sed -n 's/^ *"instructions": \([0-9]*\).*/\1/p' | head -n 1 > n; sed -n 's/^  "instructions": \([0-9]*\).*/\1/p' n.json | cmp - n; sed -n 's/^  "executed_instructions": \([0-9]*\).*/\1/p' n.json; done | uniq | awk '{ print ($1 > 100000) }'
 > 1
+# What stops no later than it starts holds nothing.
+$ for o in '--start-at 2000 --stop-at 1000' '--start-at main --stop-at main'; do pugmark run -q --exec -o none.pug $o -- "$PROGRAMS/exits" 3 >/dev/null; echo $?; done
+> 1
+> 1
+! pugmark: --stop-at: '1000' comes no later than where tracing begins, so nothing is traced
+! pugmark: --stop-at: 'main' comes no later than where tracing begins, so nothing is traced
