@@ -474,7 +474,6 @@ static enum pm_status gem5_inst(struct gem5_reader *r, struct pm_cur c, const ui
 	}
 	b->ev[insn].size = (uint16_t)len;
 	b->ev[insn].addr = pc;
-	b->ev[insn].flags = (uint8_t)type;
 	for (unsigned i = 0; i < mem; i++)
 		if (type == TYPE_WRITE)
 			b->ev[insn + 1 + i].kind = PM_EV_WRITE;

@@ -118,6 +118,9 @@ const struct pm_format *pm_format_probe(const uint8_t *head, size_t n, struct pm
 		b = bid_for_cut(head, n);
 	if (!n)
 		pm_fail_file(err, "the input is empty");
+	else if (!b.best && n >= 8 && !memcmp(head, "PUGREC\r\n", 8))
+		pm_fail_file(err, "a recording, where a trace's file is needed: `pugmark convert` "
+			     "makes one");
 	else if (!b.best)
 		pm_fail_file(err, "not a trace that pugmark recognises; -f FORMAT says what it is "
 			     "(see `pugmark formats`)");

@@ -13,3 +13,9 @@ $ pugmark report --no-open -o page.html other.json; ls page.html 2>/dev/null
 ? 2
 $ pugmark report --no-open -o page.html a.json
 > page.html
+# A recording is none of their traces, and is called what it is.
+$ pugmark record -q -o r.pugrec true; pugmark diff t.pug r.pugrec; pugmark sample r.pugrec; pugmark info - <r.pugrec
+! pugmark: r.pugrec: a recording, where a trace's file is needed: `pugmark convert` makes one
+! pugmark: r.pugrec: a recording, where a trace's file is needed: `pugmark convert` makes one
+! pugmark: standard input: a recording, where a trace's file is needed: `pugmark convert` makes one
+? 1

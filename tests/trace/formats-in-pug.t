@@ -9,3 +9,6 @@ $ D=$TESTS/data/formats; grep -v '^#' $D/LIST | while read f fmt rest; do
 # nothing is left of a trace with code: its table is empty, but known
 $ pugmark slice -q --from 1 $TESTS/data/formats/ex-gem5inst.pb x.pug && pugmark verify x.pug | head -1
 > 0 instructions
+# An instruction of a gem5 trace has no flags: its type is the format's own, and stays in the message.
+$ pugmark slice -q --count 500 $TESTS/data/real.pug first.pug; pugmark convert -q -t gem5 first.pug g5; pugmark dump -f gem5 g5 | awk '$2 == "insn"' >insns; wc -l <insns; grep flags insns; pugmark convert -q -f gem5 g5 back.pug; pugmark convert -q -t gem5 back.pug again; cmp g5 again
+> 500
