@@ -232,6 +232,14 @@ static void dump_bus(struct pm_buf *to, const struct pm_bus *u, uint64_t addr)
 		pm_buf_printf(to, " cycle=%s", cycle);
 }
 
+/* The table may know an instruction and not its bytes. */
+static bool has_bytes(const struct pm_insn *in)
+{
+	static const uint8_t none[sizeof in->bytes];
+
+	return in->len && (in->isa != PM_ISA_NONE || memcmp(in->bytes, none, sizeof none));
+}
+
 void pm_dump_event(struct pm_buf *buf, const struct pm_batch *b, const struct pm_event *ev)
 {
 	unsigned shape = ev->kind < PM_EV_COUNT ? kinds[ev->kind].shape : S_ADDR | S_SIZE;
@@ -258,10 +266,10 @@ void pm_dump_event(struct pm_buf *buf, const struct pm_batch *b, const struct pm
 		to = put_key(to, kinds[ev->kind].value);
 		to = shape & S_HEX ? put_hex(to, ev->value) : put_dec(to, ev->value);
 	}
-	if (ev->flags)
+	if (ev->flags && ev->kind != PM_EV_INSN)	/* there they are a format's own */
 		to = put_flags(to, ev);
 	if (ev->kind == PM_EV_INSN && b->code && ev->id < b->code->ninsn &&
-	    b->code->insn[ev->id].len) {
+	    has_bytes(&b->code->insn[ev->id])) {
 		const struct pm_insn *in = b->code->insn + ev->id;
 
 		to = put_bytes(put_key(to, "bytes"), in->bytes, in->len <= 15 ? in->len : 15);

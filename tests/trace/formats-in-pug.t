@@ -12,3 +12,8 @@ $ pugmark slice -q --from 1 $TESTS/data/formats/ex-gem5inst.pb x.pug && pugmark 
 # An instruction of a gem5 trace has no flags: its type is the format's own, and stays in the message.
 $ pugmark slice -q --count 500 $TESTS/data/real.pug first.pug; pugmark convert -q -t gem5 first.pug g5; pugmark dump -f gem5 g5 | awk '$2 == "insn"' >insns; wc -l <insns; grep flags insns; pugmark convert -q -f gem5 g5 back.pug; pugmark convert -q -t gem5 back.pug again; cmp g5 again
 > 500
+# So it is with what other formats keep in an instruction's flags, and no bytes are shown where they are not known.
+$ pugmark convert -q -t drmemtrace first.pug dr; pugmark dump -f drmemtrace dr | grep -c ' insn .*flags'; pugmark convert -q -t idt-exec64 first.pug idt; pugmark dump -f idt-exec64 idt | awk '$2 == "insn"' >insns; wc -l <insns; grep bytes insns; pugmark dump first.pug | grep -c ' insn .*bytes'
+> 0
+> 500
+> 500
