@@ -2,11 +2,14 @@
 /* cmd_simpoint.c - pugmark simpoint cut | sim */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,17 +84,47 @@ static char *begin_folder(const char *to, struct pm_err *err)
 	return NULL;
 }
 
+/* A signal's handler may call it. */
 static void remove_folder(const char *dir)
 {
-	DIR *d = opendir(dir);
-	struct dirent *e;
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	union { struct dirent64 e; char bytes[4096]; } buf;
+	long n = 0;
 
-	while (d && (e = readdir(d)))
-		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
+	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, &buf, sizeof buf)) > 0)
+		for (long at = 0; at < n; ) {
+			const struct dirent64 *e = (const void *)(buf.bytes + at);
+
+			unlinkat(fd, e->d_name, 0);
+			at += e->d_reclen;
+		}
+	if (fd >= 0)
+		close(fd);
 	rmdir(dir);
+}
+
+static const char *being_made;		/* a folder, until it has its name */
+
+static void on_signal(int sig)
+{
+	remove_folder(being_made);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+/* Who ends us leaves no part of a folder behind; NULL: it is whole. */
+static void remove_on_signals(const char *dir)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	if (dir)
+		being_made = dir;
+	for (size_t i = 0; i < NR(signals); i++) {
+		struct sigaction act;
+
+		if (!sigaction(signals[i], NULL, &act) && act.sa_handler != SIG_IGN)
+			signal(signals[i], dir ? on_signal : SIG_DFL);
+	}
 }
 
 /* Another pugmark runs the program; the status, and what it wrote is in the folder. */
@@ -317,6 +350,7 @@ static int cmd_simpoint_cut(int argc, char **argv)
 	dir = begin_folder(o.out, &err);
 	if (!dir)
 		return traces_fail(&err);
+	remove_on_signals(dir);
 	if (program) {
 		path = inside(dir, o.trace ? "run.pug" : "run.pugrec");
 		status = run_program(&o, path, argc, argv);
@@ -331,6 +365,7 @@ static int cmd_simpoint_cut(int argc, char **argv)
 	}
 	if (!s && program && o.trace)
 		remove_trace(o.out);
+	remove_on_signals(NULL);
 	if (s)
 		remove_folder(dir);
 	free(dir);

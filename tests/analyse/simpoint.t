@@ -118,3 +118,7 @@ $ for s in branches calls i486 'core -s tree'; do pugmark simpoint sim -s $s p; 
 ! pugmark: i486 counts nothing that can be weighted; `pugmark sim` shows what it gives
 ! pugmark: tree counts nothing that can be weighted; `pugmark sim` shows what it gives
 ? 1
+# Who is ended leaves no part of a folder behind.
+$ mkfifo never; pugmark simpoint cut -o ended --trace -- cat never 2>/dev/null & sleep 1; ls -d ended.part* | wc -l; kill $!; wait $! 2>/dev/null; ls -d ended*; : >never
+> 1
+! ls: cannot access 'ended*': No such file or directory
