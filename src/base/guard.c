@@ -3,12 +3,14 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/guard.h"
 #include "base/kept_dir.h"
 
 #define PAGE 4096u
+#define STACK_MOST (1ul << 30)		/* bytes: what is farther off is no stack of ours */
 
 static volatile sig_atomic_t was_cut;
 static uint8_t stack[65536];		/* a fault may be that there is no stack any more */
@@ -17,6 +19,19 @@ static struct {
 	pm_guard_fn *fn;
 	void *ctx;
 } last[PM_GUARD_SLOTS];
+
+static void (*no_stack)(void);
+static uintptr_t stack_from;		/* a place near the first thread's beginning of it */
+
+/* Was it the first thread's stack that had to grow, and could not? */
+static bool stack_is_full(const siginfo_t *info, const ucontext_t *uc)
+{
+	const uintptr_t at = (uintptr_t)info->si_addr,
+			sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+
+	return info->si_code == SEGV_MAPERR && sp < stack_from && stack_from - sp < STACK_MOST &&
+	       at < stack_from && at + PAGE > sp;
+}
 
 /* Behind the end of the file that is mapped at @addr: a page of zeros comes there. */
 static bool patch(void *addr)
@@ -32,7 +47,8 @@ static void on_fault(int sig, siginfo_t *info, void *uc)
 {
 	unsigned removed;
 
-	(void)uc;
+	if (sig == SIGSEGV && no_stack && stack_is_full(info, uc))
+		no_stack();
 	if (sig == SIGBUS && info->si_code == BUS_ADRERR && patch(info->si_addr))
 		return;
 	removed = pm_kept_abandon();
@@ -43,18 +59,33 @@ static void on_fault(int sig, siginfo_t *info, void *uc)
 	raise(sig);			/* once we have returned */
 }
 
-void pm_guard(void)
+static void handle(const int *signals, unsigned n)
 {
-	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK },
 	old;
 	stack_t mine = { .ss_sp = stack, .ss_size = sizeof stack }, had;
 
 	if (!sigaltstack(NULL, &had) && had.ss_flags & SS_DISABLE)
 		sigaltstack(&mine, NULL);
-	for (unsigned i = 0; i < sizeof signals / sizeof *signals; i++)
+	for (unsigned i = 0; i < n; i++)
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler == SIG_DFL)
 			sigaction(signals[i], &act, NULL);
+}
+
+void pm_guard(void)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
+
+	handle(signals, sizeof signals / sizeof *signals);
+}
+
+void pm_guard_stack(void (*fn)(void))
+{
+	static const int signals[] = { SIGSEGV };
+
+	no_stack = fn;
+	stack_from = (uintptr_t)__builtin_frame_address(0);
+	handle(signals, 1);
 }
 
 void pm_guard_last(enum pm_guard_slot slot, pm_guard_fn *fn, void *ctx)

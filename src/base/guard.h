@@ -18,6 +18,9 @@
 
 /* From now on, for good; but not signals that somebody else handles already. */
 void pm_guard(void);
+/* From now on, in the first thread: @fn is called, and does not return, when its stack has to grow
+ * and cannot: there is no memory, or RLIMIT_AS or RLIMIT_STACK leave none. */
+void pm_guard_stack(void (*fn)(void));
 /* Called in the handler of signal @sig, when @removed kept files have been removed: nothing of the
  * process can be relied upon. In the order of slots; NULL: nobody. */
 enum pm_guard_slot { PM_GUARD_SESSION, PM_GUARD_COMMAND, PM_GUARD_SLOTS };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 #include "cli/replayed.h"
 #include "cli/cli.h"
 #include "collect/control/process.h"
+
+#define STACK_LEAST (1u << 20)		/* bytes, of a thread */
 
 static const struct command table[] = {
 	{ "run", cmd_run, "run a program and report what it executed", "everyday commands" },
@@ -168,6 +171,31 @@ static void no_memory(size_t n)
 	_exit(1);
 }
 
+/* The same, in a signal handler. */
+static void no_stack(void)
+{
+	static const char text[] = "pugmark: out of memory (the stack cannot grow)\n";
+
+	pm_guard_let_go();
+	pm_beside_abandon();
+	(void)!write(2, text, sizeof text - 1);
+	_exit(1);
+}
+
+/* A thread's stack is as large as RLIMIT_STACK says, and cannot grow. */
+static void widen_thread_stacks(void)
+{
+	pthread_attr_t a;
+	size_t n;
+
+	if (pthread_getattr_default_np(&a))
+		return;
+	if (!pthread_attr_getstacksize(&a, &n) && n < STACK_LEAST &&
+	    !pthread_attr_setstacksize(&a, STACK_LEAST))
+		pthread_setattr_default_np(&a);
+	pthread_attr_destroy(&a);
+}
+
 static void dropped(const char *dir, const char *name, const char *why)
 {
 	fprintf(stderr, "pugmark: %s/%s: removed from the cache: %s\n", dir, name, why);
@@ -200,6 +228,8 @@ int main(int argc, char **argv)
 	commands = table;
 	signal(SIGXFSZ, too_large);
 	pm_tell_no_memory(no_memory);
+	pm_guard_stack(no_stack);
+	widen_thread_stacks();
 	pm_kept_on_drop(dropped);
 	/* links named after a command run it: idt, vcount, vtrace... */
 	name = name ? name + 1 : argv[0];

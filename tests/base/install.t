@@ -11,6 +11,7 @@ $ make -s -C "$TOP" B="${BUILD#$TOP/}" SETUP=no DESTDIR="$PWD/d" PREFIX=/opt/p i
 > d/opt/p/lib/libpugmark.so.1.0.0
 > d/opt/p/lib/pkgconfig/pugmark.pc
 > d/opt/p/lib/python3/dist-packages/pugmark/__init__.py
+> d/opt/p/lib/python3/dist-packages/pugmark/_about.py
 > d/opt/p/lib/python3/dist-packages/pugmark/_arrow.py
 > d/opt/p/lib/python3/dist-packages/pugmark/_batch.py
 > d/opt/p/lib/python3/dist-packages/pugmark/_command.py

@@ -10,3 +10,12 @@ $ printf 'int main(void) { int s = 0; for (int i = 0; i < 999; i++) s += i; retu
 + for v in 46000 54000 56000 58000 60000 62000 63880 64080 70000 76000 94000; do
 + for c in "annotate p.pug" "report --no-open -o made.html p.pug" "convert -t parquet p.pug made" "convert p.pug made.din.zst" "sim -s cachegrind --callgrind made.cg p.pug" "sim --usual p.pug"; do check $v $c; done; done
 + [ $failed -gt 9 ] || echo "only $failed failed"
+# Nor does a stack that cannot grow end in a fault; threads have theirs, whatever the limit is.
+$ for s in 16 64 128; do (ulimit -c 0; ulimit -s $s; exec pugmark report --no-open -o made.html p.pug) 2>&1; echo $?; ls made* 2>/dev/null; done; (ulimit -c 0; ulimit -s 1024; exec pugmark report --no-open -o made.html p.pug) >/dev/null && ls made.html
+> pugmark: out of memory (the stack cannot grow)
+> 1
+> pugmark: out of memory (the stack cannot grow)
+> 1
+> pugmark: out of memory (the stack cannot grow)
+> 1
+> made.html
