@@ -1,37 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/bpred.h"
-#include "analyse/confidence.h"
 #include "analyse/core_sample.h"
-#include "analyse/sample.h"
+#include "analyse/sample_work.h"
 #include "analyse/walk.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/xorshift.h"
 #include "base/thread.h"
 
-#define STATS	(sizeof(struct pm_core_stats) / sizeof(uint64_t))
 #define FIRST	8			/* at first one of so many periods is simulated */
 #define FEW	100			/* windows, of which a variance can be known */
-_Static_assert(STATS <= sizeof(((struct pm_sampled *)0)->each) / sizeof(double),
-	       "pm_sampled.each has room for all counters");
-
-struct sampler {
-	const char *path;
-	const struct pm_warm *warm;
-	const struct pm_sample_opts *o;
-	size_t ncore;
-	const char *const *config;
-	uint64_t insns, period, n;	/* n: periods */
-	uint64_t *start;		/* of each period's window; UINT64_MAX: there is no room */
-	bool *done;
-	struct pm_core_stats *got;	/* by period and core */
-	uint64_t in_time, trained;
-};
 
 enum sample_stage { SKIP, TRAIN, WARM_UP, MEASURE };
 
@@ -131,7 +112,7 @@ static void measure(struct sample_thread *t)
 		const uint64_t *b = (const uint64_t *)(t->before + k), *a = (const uint64_t *)&now;
 
 		pm_core_counted(t->core[k], &now);
-		for (size_t i = 0; i < STATS; i++)
+		for (size_t i = 0; i < SAMPLE_STATS; i++)
 			((uint64_t *)to)[i] = a[i] - b[i];
 	}
 }
@@ -247,8 +228,12 @@ static enum pm_status simulate_round(struct sampler *s, uint64_t stride, struct 
 
 	for (uint64_t i = stride / 2; i < s->n; i += stride)
 		if (!s->done[i] && s->start[i] != UINT64_MAX) {
-			todo[n++] = i;
-			s->done[i] = true;
+			const uint64_t same = s->same[i];
+
+			/* those that have a window in common stand together */
+			if (!s->taken[same])
+				todo[n++] = same;
+			s->taken[same] = s->done[i] = true;
 		}
 	threads = n < threads ? (n ? (unsigned)n : 1) : threads;
 	t = pm_alloc(threads * sizeof *t);
@@ -272,56 +257,6 @@ static enum pm_status simulate_round(struct sampler *s, uint64_t stride, struct 
 	return st;
 }
 
-/* What the windows so far say of core @k: a ratio of sums, which holds for windows of different
- * lengths, too. Its error follows from what each window's cycles differ from it (W. Cochran,
- * Sampling Techniques, 1977, chapter 6). */
-static void estimate(const struct sampler *s, size_t k, struct pm_sampled *to)
-{
-	struct pm_moments off = { 0 };
-	double sum[STATS] = { 0 }, insns = 0, t;
-
-	*to = (struct pm_sampled){ .reached = false };
-	for (uint64_t i = 0; i < s->n; i++) {
-		const struct pm_core_stats *g = s->got + i * s->ncore + k;
-
-		to->windows += s->done[i] && g->instructions;
-		insns += (double)g->instructions;
-		for (size_t j = 0; j < STATS; j++)
-			sum[j] += (double)((const uint64_t *)g)[j];
-	}
-	for (size_t j = 0; j < STATS && insns > 0; j++)
-		to->each[j] = sum[j] / insns;
-	to->cpi = to->each[offsetof(struct pm_core_stats, cycles) / sizeof(uint64_t)];
-	if (to->windows < 2 || !(to->cpi > 0))
-		return;
-	for (uint64_t i = 0; i < s->n; i++) {
-		const struct pm_core_stats *g = s->got + i * s->ncore + k;
-
-		if (g->instructions)
-			pm_moments_add(&off, (double)g->cycles - to->cpi * (double)g->instructions);
-	}
-	t = pm_student_quantile((1 + s->o->confidence) / 2, (double)(to->windows - 1));
-	insns /= (double)to->windows;
-	to->variation = sqrt(pm_moments_variance(&off)) / insns / to->cpi;
-	to->half = t * to->variation * to->cpi / sqrt((double)to->windows);
-	to->reached = !(s->o->error > 0) || to->half <= s->o->error * to->cpi;
-	if (s->o->error > 0)
-		to->needed = (uint64_t)ceil(pow(t * to->variation / s->o->error, 2));
-}
-
-static void place_windows(struct sampler *s)
-{
-	const uint64_t room = s->period - s->o->window - s->o->warmup;
-	uint64_t x = s->o->seed * 0x9e3779b97f4a7c15u + 1;
-
-	for (uint64_t i = 0; i < s->n; i++) {
-		s->start[i] = i * s->period + s->o->warmup + pm_random(&x) % (room + 1);
-		/* the instruction behind a window says that it is over */
-		if (s->start[i] + s->o->window >= s->insns)
-			s->start[i] = UINT64_MAX;
-	}
-}
-
 /* The rounds. */
 static enum pm_status simulate_all(struct sampler *s, struct pm_sample_result *r,
 				   struct pm_err *err)
@@ -336,7 +271,7 @@ static enum pm_status simulate_all(struct sampler *s, struct pm_sample_result *r
 			return PM_ERR;
 		r->rounds++;
 		for (size_t k = 0; k < s->ncore; k++) {
-			estimate(s, k, r->core + k);
+			sample_estimate(s, k, r->core + k);
 			reached = reached && r->core[k].reached;
 			needed = r->core[k].needed > needed ? r->core[k].needed : needed;
 		}
@@ -380,18 +315,21 @@ enum pm_status pm_sample_run(const char *path, const struct pm_warm *w, const ch
 	if (pm_sample_period(w, o, &s.period, err) != PM_OK)
 		return PM_ERR;
 	s.n = s.insns / s.period;
-	s.start = pm_alloc(s.n * sizeof *s.start);
 	s.done = pm_alloc(s.n * sizeof *s.done);
+	s.taken = pm_alloc(s.n * sizeof *s.taken);
 	s.got = pm_alloc(s.n * s.ncore * sizeof *s.got);
 	r->core = pm_alloc(s.ncore * sizeof *r->core);
 	r->period = s.period;
 	r->periods = s.n;
-	place_windows(&s);
+	sample_place_windows(&s);
 	st = simulate_all(&s, r, err);
 	r->in_time = s.in_time;
+	r->guessed = s.guessed;
+	r->plain_because = s.plain_because;
 	r->trained = s.trained;
-	free(s.start);
+	sample_places_release(&s);
 	free(s.done);
+	free(s.taken);
 	free(s.got);
 	if (st)
 		pm_sample_release(r);
@@ -426,9 +364,17 @@ static void core_result(const struct pm_sampled *c, const char *config,
 	pm_result_bool(to, "reached", c->reached);
 	pm_result_u64(to, "needed", c->needed, "windows for the error that was asked for");
 	pm_result_f64(to, "variation", c->variation, "deviation of a window/mean");
+	pm_result_str(to, "estimator", c->counts ? "regression" : "plain");
+	pm_result_f64(to, "explained", c->explained, "of the variance, by the regression");
 	pm_result_f64(to, "ipc", c->cpi > 0 ? 1 / c->cpi : 0, "instructions/cycle");
+	pm_result_begin(to, "without_regression");
+	pm_result_f64(to, "cpi", c->plain, "cycles/instruction");
+	pm_result_f64(to, "error", c->plain > 0 ? c->plain_half / c->plain : 0,
+		      "of the mean, either way");
+	pm_result_u64(to, "counts", c->counts, "counts of the store that the regression uses");
+	pm_result_end(to);
 	pm_result_begin(to, "per_instruction");
-	for (size_t i = 0; i < STATS; i++)
+	for (size_t i = 0; i < SAMPLE_STATS; i++)
 		if (strcmp(name[i], "cycles") && strcmp(name[i], "instructions"))
 			pm_result_f64(to, name[i], c->each[i], NULL);
 	pm_result_end(to);
@@ -441,7 +387,7 @@ void pm_sample_put(const struct pm_sample_result *r, const char *const *config,
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < w->n; i++)
-		bytes += w->part[i].n + w->part[i].nbranch;
+		bytes += w->part[i].n + w->part[i].nbranch + w->part[i].ncount;
 	pm_result_begin(to, "sample");
 	pm_result_u64(to, "instructions", r->insns, "instructions");
 	pm_result_u64(to, "period", r->period, "instructions");
@@ -458,6 +404,8 @@ void pm_sample_put(const struct pm_sample_result *r, const char *const *config,
 	pm_result_u64(to, "rounds", r->rounds, "rounds");
 	pm_result_u64(to, "store_interval", w->every, "instructions");
 	pm_result_u64(to, "store_bytes", bytes, "bytes");
+	if (!r->guessed)
+		pm_result_str(to, "plain_because", r->plain_because);
 	pm_result_begin_list(to, "cores");
 	for (size_t k = 0; config[k]; k++)
 		core_result(r->core + k, config[k], o, to);

@@ -2,9 +2,16 @@
 /* sample.h - the time of a core on a long trace from many short windows of it
  *
  * Systematic sampling (R. Wunderlich and others, "SMARTS", ISCA 2003). The trace is cut into
- * periods. In each, a window of `window` instructions at a place by chance is measured. All
- * windows' cycles over all their instructions are the estimate; how far it may be off follows from
- * how much windows differ, and from their number.
+ * periods. In each, a window of `window` instructions at a place by chance is measured. How far the
+ * estimate may be off follows from how much windows differ, and from their number.
+ *
+ * The store has counts of each 1,000 instructions (thousands.h), which explain most of how
+ * windows differ. They are used twice: windows that may take long are chosen more often
+ * (sample_places.c), and what windows say is carried over to all by a regression on their counts
+ * (regression.h, sample_estimate.c). Periods are parts that may take equally long then.
+ * Any numbers would do as counts: what they say wrongly makes the interval wider, not false.
+ * Where there are no counts, or windows are no multiple of 1,000 instructions, periods have equally
+ * many instructions, and the estimate is *plain*: all windows' cycles over their instructions.
  *
  * What is done before a window, from far to near:
  *   warm      the caches are told of all lines that were used before, from a store that is the
@@ -50,6 +57,9 @@ struct pm_sampled {
 	double cpi, half;		/* cpi - half to cpi + half, with opts->confidence */
 	double variation;		/* of the windows' cycles: standard deviation over mean */
 	uint64_t needed;		/* so many windows opts->error takes, as far as one knows */
+	double plain, plain_half;	/* cpi and half without the regression */
+	double explained;		/* part of the variance that the regression explains */
+	unsigned counts;		/* ... by so many counts; 0: cpi is the plain estimate */
 	bool reached;			/* half <= error * cpi; true if no error was asked for */
 	double each[12];		/* the counters of PM_CORE_STATS, in their order */
 };
@@ -58,6 +68,8 @@ struct pm_sample_result {
 	uint64_t insns, period, periods;
 	uint64_t in_time, trained;	/* instructions simulated so, by one core */
 	unsigned rounds;
+	bool guessed;			/* windows were chosen by their counts; else: why not */
+	const char *plain_because;
 	struct pm_sampled *core;	/* by configuration */
 };
 

@@ -2,31 +2,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/walk.h"
-#include "analyse/warm.h"
+#include "analyse/thousands.h"
 #include "analyse/warm_branches.h"
+#include "analyse/warm_work.h"
 #include "base/cur.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/thread.h"
 #include "trace/pug.h"
 
 #define MAGIC		"PUGWARM\n"
-#define HEAD		64u
-#define VERSION		2u
+#define HEAD		72u
+#define VERSION		3u
 #define FETCHED		1u
 #define WRITTEN		2u
 
 /* ---- an interval ---------------------------------------------------------------------------- */
 
 /* A line's number times 2, and 1 if it is fetched: that is its key. */
-struct used { uint64_t key; uint32_t interval; uint32_t last; bool written; };
+struct used { uint64_t key; uint32_t interval, last, first; bool written; };
 
 struct pm_warm_maker {
 	struct used *slot;		/* open addressing; what is of an earlier interval is
 					 * empty */
 	size_t mask, n;
 	uint32_t interval, now;
+	uint32_t thousand;		/* ... of the interval: what `first` is */
 	struct used *fetch, *data;	/* the lines used last: most uses are of these */
 	struct warm_branches *branches;
 };
@@ -86,7 +86,8 @@ static inline void use_line(struct pm_warm_maker *m, struct used **last, uint64_
 			grow(m);
 		u = slot_of(m, key);
 		if (u->interval != m->interval) {
-			*u = (struct used){ .key = key, .interval = m->interval };
+			*u = (struct used){ .key = key, .interval = m->interval,
+					    .first = m->thousand };
 			m->n++;
 		}
 		*last = u;
@@ -129,7 +130,17 @@ static int by_last(const void *a, const void *b)
 	return x->last < y->last ? -1 : x->last > y->last;
 }
 
+void warm_maker_thousand(struct pm_warm_maker *m, uint32_t thousand)
+{
+	m->thousand = thousand;
+}
+
 struct pm_warm_part pm_warm_maker_end(struct pm_warm_maker *m)
+{
+	return warm_maker_end_first(m, NULL);
+}
+
+struct pm_warm_part warm_maker_end_first(struct pm_warm_maker *m, struct pm_buf *first)
 {
 	struct used *v = pm_alloc((m->n + 1) * sizeof *v);
 	struct pm_buf out = { 0 }, branches = warm_branches_end(m->branches);
@@ -147,13 +158,16 @@ struct pm_warm_part pm_warm_maker_end(struct pm_warm_maker *m)
 		pug_varint(&out, pug_zigzag((int64_t)(line - before[fetched])) << 2 |
 				 (v[i].written ? WRITTEN : 0) | (fetched ? FETCHED : 0));
 		before[fetched] = line;
+		if (first)
+			pug_varint(first, v[i].first);
 	}
 	free(v);
 	m->interval++;
 	m->n = 0;
-	m->now = 0;
+	m->now = m->thousand = 0;
 	m->fetch = m->data = NULL;
-	return (struct pm_warm_part){ out.p, branches.p, out.n, branches.n };
+	return (struct pm_warm_part){ .p = out.p, .n = out.n, .branch = branches.p,
+				      .nbranch = branches.n };
 }
 
 /* False: the bytes are no lines. */
@@ -192,85 +206,18 @@ void pm_warm_each_branch(const struct pm_warm *w, size_t i,
 	warm_branches_each(w->part[i].branch, w->part[i].nbranch, UINT64_MAX, use, ctx);
 }
 
-/* ---- a whole trace -------------------------------------------------------------------------- */
+/* ---- counts of thousands --------------------------------------------------------------------- */
 
-struct making {
-	const char *path;
-	struct pm_warm *to;
-	struct pm_warm_maker *maker;
-	size_t from, end, at;		/* intervals: of this thread; the one that comes next */
-	bool begun;
-	enum pm_status st;
-	struct pm_err err;
-};
-
-static uint64_t next_interval(void *ctx, uint64_t at, bool *wanted)
+size_t pm_warm_thousands(const struct pm_warm *w, size_t i)
 {
-	struct making *m = ctx;
-	const uint64_t every = m->to->every;
+	const uint64_t left = w->insns - i * w->every, n = left < w->every ? left : w->every;
 
-	*wanted = false;
-	if (!m->begun && at < m->from * every)
-		return m->from * every;
-	if (m->begun)
-		m->to->part[m->at++] = pm_warm_maker_end(m->maker);
-	m->begun = true;
-	if (m->at == m->end)
-		return UINT64_MAX;
-	*wanted = true;
-	return m->at + 1 == m->to->n ? UINT64_MAX : (m->at + 1) * every;
+	return w->counted ? (size_t)((n + PM_THOUSAND - 1) / PM_THOUSAND) : 0;
 }
 
-static enum pm_status add_part(void *ctx, const struct pm_batch *b, struct pm_err *err)
+void pm_warm_counts(const struct pm_warm *w, size_t i, uint32_t *to)
 {
-	struct making *m = ctx;
-
-	pm_warm_maker_events(m->maker, b);
-	return PM_OK;
-}
-
-static void *make(void *arg)
-{
-	static const struct pm_walk_ops ops = { next_interval, add_part };
-	struct making *m = arg;
-
-	m->maker = pm_warm_maker_new();
-	m->at = m->from;
-	m->st = pm_walk(m->path, &ops, m, &m->err);
-	if (!m->st && m->begun && m->at < m->end)	/* the last one ends with the trace */
-		m->to->part[m->at++] = pm_warm_maker_end(m->maker);
-	pm_warm_maker_free(m->maker);
-	return NULL;
-}
-
-enum pm_status pm_warm_make(const char *path, uint64_t every, unsigned threads,
-			    struct pm_warm *to, struct pm_err *err)
-{
-	struct pm_walk_facts f;
-	const char *why;
-	struct making *m;
-	enum pm_status st = pm_walk_facts(path, &f, &why, err);
-
-	*to = (struct pm_warm){ .every = every, .insns = f.insns, .identity = f.identity };
-	if (st)
-		return st == PM_END ? pm_fail_file(err, "%s", why) : st;
-	to->n = (size_t)((f.insns + every - 1) / every);
-	to->part = pm_alloc((to->n + 1) * sizeof *to->part);
-	threads = to->n < threads ? (to->n ? (unsigned)to->n : 1) : threads;
-	m = pm_alloc(threads * sizeof *m);
-	for (unsigned k = 0; k < threads; k++)
-		m[k] = (struct making){ .path = path, .to = to, .from = to->n * k / threads,
-					.end = to->n * (k + 1) / threads };
-	pm_threads_run(make, m, sizeof *m, threads);
-	for (unsigned k = 0; k < threads; k++)
-		if (m[k].st && !st) {
-			st = m[k].st;
-			*err = m[k].err;
-		}
-	free(m);
-	if (st)
-		pm_warm_release(to);
-	return st;
+	thousands_get(w->part[i].count, w->part[i].ncount, pm_warm_thousands(w, i), to);
 }
 
 void pm_warm_release(struct pm_warm *w)
@@ -278,6 +225,7 @@ void pm_warm_release(struct pm_warm *w)
 	for (size_t i = 0; w->part && i < w->n; i++) {
 		free(w->part[i].p);
 		free(w->part[i].branch);
+		free(w->part[i].count);
 	}
 	free(w->part);
 	*w = (struct pm_warm){ 0 };
@@ -297,6 +245,8 @@ void pm_warm_put(const struct pm_warm *w, struct pm_buf *to)
 		pm_buf_add(to, w->part[i].p, w->part[i].n);
 		pug_varint(to, w->part[i].nbranch);
 		pm_buf_add(to, w->part[i].branch, w->part[i].nbranch);
+		pug_varint(to, w->part[i].ncount);
+		pm_buf_add(to, w->part[i].count, w->part[i].ncount);
 	}
 	h = to->p + head;
 	memcpy(h, MAGIC, 8);
@@ -307,21 +257,25 @@ void pm_warm_put(const struct pm_warm *w, struct pm_buf *to)
 	pug_put64(h + 32, w->identity);
 	pug_put64(h + 40, w->n);
 	pug_put64(h + 48, to->n - head - HEAD);
-	pug_put32(h + 56, pug_crc(h + HEAD, to->n - head - HEAD));
-	pug_put32(h + 60, pug_crc(h, 60));
+	pug_put32(h + 56, w->counted ? PM_THOUSAND : 0);
+	pug_put32(h + 60, w->counted ? PM_THOUSAND_COUNTS : 0);
+	pug_put32(h + 64, pug_crc(h + HEAD, to->n - head - HEAD));
+	pug_put32(h + 68, pug_crc(h, 68));
 }
 
 static enum pm_status get_head(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err)
 {
-	if (n < HEAD)
+	if (n < 12)
 		return pm_fail(err, n, "expected a header of %u bytes, found %zu", HEAD, n);
 	if (memcmp(p, MAGIC, 8))
 		return pm_fail(err, 0, "not a file of warm lines");
-	if (pug_get32(p + 60) != pug_crc(p, 60))
-		return pm_fail(err, 60, "the header's checksum is wrong");
 	if (pug_get32(p + 8) != VERSION)
 		return pm_fail(err, 8, "expected version %u, found %u: it has to be made again",
 			       VERSION, pug_get32(p + 8));
+	if (n < HEAD)
+		return pm_fail(err, n, "expected a header of %u bytes, found %zu", HEAD, n);
+	if (pug_get32(p + 68) != pug_crc(p, 68))
+		return pm_fail(err, 68, "the header's checksum is wrong");
 	if (pug_get32(p + 12) != PM_WARM_LINE)
 		return pm_fail(err, 12, "expected lines of %u bytes, found %u", PM_WARM_LINE,
 			       pug_get32(p + 12));
@@ -332,8 +286,8 @@ static enum pm_status get_head(const uint8_t *p, size_t n, struct pm_warm *to, s
 	if (pug_get64(p + 48) != n - HEAD)
 		return pm_fail(err, 48, "expected %llu bytes behind the header, found %zu",
 			       (unsigned long long)pug_get64(p + 48), n - HEAD);
-	if (pug_get32(p + 56) != pug_crc(p + HEAD, n - HEAD))
-		return pm_fail(err, 56, "the checksum of the intervals is wrong");
+	if (pug_get32(p + 64) != pug_crc(p + HEAD, n - HEAD))
+		return pm_fail(err, 64, "the checksum of the intervals is wrong");
 	if (to->every > PM_WARM_EVERY_MAX)
 		return pm_fail(err, 16, "expected at most %u instructions in an interval, found "
 			       "%llu", PM_WARM_EVERY_MAX, (unsigned long long)to->every);
@@ -343,6 +297,13 @@ static enum pm_status get_head(const uint8_t *p, size_t n, struct pm_warm *to, s
 		return pm_fail(err, 40, "%llu intervals of %llu instructions are not %llu",
 			       (unsigned long long)to->n, (unsigned long long)to->every,
 			       (unsigned long long)to->insns);
+	to->counted = pug_get32(p + 56) != 0;
+	if (pug_get32(p + 56) != (to->counted ? PM_THOUSAND : 0) ||
+	    pug_get32(p + 60) != (to->counted ? PM_THOUSAND_COUNTS : 0) ||
+	    (to->counted && to->every % PM_THOUSAND))
+		return pm_fail(err, 56, "%u counts of %u instructions, in intervals of %llu: this "
+			       "reader knows %u of %u", pug_get32(p + 60), pug_get32(p + 56),
+			       (unsigned long long)to->every, PM_THOUSAND_COUNTS, PM_THOUSAND);
 	return PM_OK;
 }
 
@@ -358,16 +319,20 @@ static void get_part(struct pm_cur *c, size_t i, struct pm_warm *to, struct pm_e
 	const uint8_t *p = pm_cur_bytes(c, bytes, "an interval");
 	const uint64_t behind = pm_cur_at(c), more = pm_cur_varint(c, "branches");
 	const uint8_t *branch = pm_cur_bytes(c, more, "branches");
-	const struct pm_warm_part part = { (uint8_t *)p, NULL, bytes, 0 };
+	const uint64_t last = pm_cur_at(c), rest = pm_cur_varint(c, "counts");
+	const uint8_t *count = pm_cur_bytes(c, rest, "counts");
+	const struct pm_warm_part part = { .p = (uint8_t *)p, .n = bytes };
 
 	if (p && !each(&part, NULL, NULL))
 		pm_fail(err, at, "interval %zu is not made of lines", i);
 	/* an instruction has one branch at most */
 	if (branch && !warm_branches_each(branch, more, to->every, NULL, NULL))
 		pm_fail(err, behind, "the branches of interval %zu are none", i);
+	if (count && !thousands_get(count, rest, pm_warm_thousands(to, i), NULL))
+		pm_fail(err, last, "the counts of interval %zu are none", i);
 	if (!pm_failed(err))
-		to->part[i] = (struct pm_warm_part){ copy(p, bytes), copy(branch, more), bytes,
-						     more };
+		to->part[i] = (struct pm_warm_part){ copy(p, bytes), copy(branch, more),
+						     copy(count, rest), bytes, more, rest };
 }
 
 enum pm_status pm_warm_get(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err)

@@ -18,21 +18,29 @@
  * The branches of an interval are all there, in order (warm_branches.h). What a predictor keeps of
  * them is its own matter, so it is told of them: of all, or of the last ones.
  *
+ * If an interval is a multiple of 1,000 instructions the store has counts of each thousand, too,
+ * which explain most of what it takes on any core (thousands.h). They do not depend on how many
+ * threads there are. They do on `every`: far counts know only first uses in an interval.
+ *
  *   OFFSET SIZE  FIELD of the file, little-endian
  *        0    8  "PUGWARM\n"
- *        8    4  version, 2 (1 had no branches)
+ *        8    4  version, 3 (1 had no branches, 2 no counts)
  *       12    4  bytes of a line, 64
  *       16    8  instructions of an interval
  *       24    8  instructions of the trace
  *       32    8  identity of the trace (walk.h)
  *       40    8  intervals
  *       48    8  bytes that follow the header
- *       56    4  CRC-32C of these
- *       60    4  CRC-32C of bytes 0 to 59
- *       64       each interval: varint bytes, then for each line one varint
+ *       56    4  1,000 if the intervals have counts, else 0
+ *       60    4  counts of a thousand, or 0
+ *       64    4  CRC-32C of the bytes that follow the header
+ *       68    4  CRC-32C of bytes 0 to 67
+ *       72       each interval: varint bytes, then for each line one varint
  *                  zigzag(line / 64 - that of the one before of its kind) << 2 | written << 1 |
  *                  fetched
  *                then varint bytes, and the branches: warm_branches.h
+ *                then varint bytes, and the counts: a varint of each thousand for the first count
+ *                of PM_NEAR_COUNTS, then for the second ..., then for those of PM_FAR_COUNTS
  *
  * Errors     of the reader name the byte. A file of another trace is refused.
  * Threads    a finished store is only read: any number may. */
@@ -48,10 +56,11 @@
 
 struct pm_warm {
 	uint64_t every, insns, identity;
+	bool counted;			/* there are counts of thousands */
 	size_t n;			/* intervals; the last one may be shorter */
 	struct pm_warm_part {
-		uint8_t *p, *branch;	/* lines, branches */
-		size_t n, nbranch;	/* bytes of these */
+		uint8_t *p, *branch, *count;	/* lines, branches, counts */
+		size_t n, nbranch, ncount;	/* bytes of these */
 	} *part;
 };
 
@@ -66,6 +75,10 @@ struct pm_br;
 uint64_t pm_warm_branches(const struct pm_warm *w, size_t i);
 void pm_warm_each_branch(const struct pm_warm *w, size_t i,
 			 void (*use)(void *ctx, const struct pm_br *b, size_t n), void *ctx);
+/* How many thousands interval @i has; and their counts, row by row, PM_THOUSAND_COUNTS each
+ * (thousands.h): of a store that has counts. */
+size_t pm_warm_thousands(const struct pm_warm *w, size_t i);
+void pm_warm_counts(const struct pm_warm *w, size_t i, uint32_t *to);
 struct pm_buf;
 void pm_warm_put(const struct pm_warm *w, struct pm_buf *to);
 enum pm_status pm_warm_get(const uint8_t *p, size_t n, struct pm_warm *to, struct pm_err *err);

@@ -28,9 +28,10 @@ static const struct pm_opt_help help = {
 	"  pugmark sample --core preset=big --core 'preset=big;l2=512k,8way' prog.pug\n"
 	"  pugmark sample --error 1% --most 5% --store prog.warm -j 4 prog.pug\n"
 	"The store holds the lines of the trace in the order of their last use, and its "
-	"branches. It warms caches\n"
-	"of any size and associativity, and any predictor: make it once, and use it for all cores. "
-	"See docs/simulators.md."
+	"branches, and counts of\n"
+	"each 1000 instructions, by which windows are chosen and judged. It serves caches of any "
+	"size and associativity,\n"
+	"and any predictor: make it once, and use it for all cores. See docs/simulators.md."
 };
 
 static double percent(const char *text, const char *option, double least, double most,
@@ -151,18 +152,20 @@ int cmd_sample(int argc, char **argv)
 		OPT_STR(0, "most", &most, "PERCENT",
 			"of all instructions, so many in time at most (1%)"),
 		OPT_HEAD("Windows"),
-		OPT_U64(0, "window", &o.window, "N", "instructions measured in one (1000)"),
+		OPT_U64(0, "window", &o.window, "N", "instructions measured in one (1000); only "
+			"for multiples of 1000 the store's counts serve"),
 		OPT_U64(0, "warmup", &o.warmup, "N", "... in time before it, not measured (2000)"),
 		OPT_U64(0, "training", &o.training, "N",
 			"... before these, for predictors and prefetchers (200k)"),
 		OPT_U64(0, "branches", &o.branches, "N",
 			"branches before these, of which predictors are told (100k)"),
 		OPT_U64(0, "period", &o.period, "N",
-			"instructions for each window (default: as --most allows)"),
+			"instructions for each window, on average (default: as --most allows)"),
 		OPT_U64(0, "seed", &o.seed, "N", "of the windows' places in their periods (1)"),
 		OPT_HEAD("Store"),
 		OPT_STR(0, "store", &store, "FILE", "use the store in FILE, or make it"),
-		OPT_U64(0, "every", &every, "N", "instructions of an interval of it (100k)"),
+		OPT_U64(0, "every", &every, "N", "instructions of an interval of it (100k); only "
+			"multiples of 1000 have counts"),
 		OPT_HEAD("Input and output"),
 		OPT_U64('j', "jobs", &jobs, "N", "threads (default: processors)"),
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyse/bpred.h"
+#include "analyse/thousands.h"
 #include "analyse/warm.h"
 #include "base/mem.h"
 #include "fuzz.h"
@@ -20,6 +21,23 @@ static void count(void *ctx, uint64_t line, bool fetched, bool written)
 static void count_branches(void *ctx, const struct pm_br *b, size_t n)
 {
 	*(uint64_t *)ctx += n + (b[n - 1].flags & 1);
+}
+
+/* All counts of a store. */
+static uint64_t count_counts(const struct pm_warm *w)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const size_t n = pm_warm_thousands(w, i) * PM_THOUSAND_COUNTS;
+		uint32_t *row = pm_alloc((n + 1) * sizeof *row);
+
+		pm_warm_counts(w, i, row);
+		for (size_t k = 0; k < n; k++)
+			sum += row[k];
+		free(row);
+	}
+	return sum;
 }
 
 static void read_store(const uint8_t *p, size_t n)
@@ -45,7 +63,7 @@ static void read_store(const uint8_t *p, size_t n)
 		pm_warm_each(&back, i, count, &again);
 		pm_warm_each_branch(&back, i, count_branches, &again);
 	}
-	if (lines != again)
+	if (lines != again || w.counted != back.counted || count_counts(&w) != count_counts(&back))
 		abort();
 	pm_warm_release(&back);
 	pm_warm_release(&w);
@@ -56,16 +74,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	uint8_t *p;
 
-	if (!size || !(*data & 1) || size < 65) {
+	if (!size || !(*data & 1) || size < 73) {
 		read_store(data + (size > 0), size - (size > 0));
 		return 0;
 	}
 	p = pm_alloc_unset(size);
 	memcpy(p, data + 1, size - 1);
-	memcpy(p, "PUGWARM\n\2\0\0\0\100\0\0\0", 16);
-	pug_put64(p + 48, size - 1 - 64);
-	pug_put32(p + 56, pug_crc(p + 64, size - 1 - 64));
-	pug_put32(p + 60, pug_crc(p, 60));
+	memcpy(p, "PUGWARM\n\3\0\0\0\100\0\0\0", 16);
+	pug_put64(p + 48, size - 1 - 72);
+	/* counts that this reader knows, if there are any */
+	pug_put32(p + 60, pug_get32(p + 56) == PM_THOUSAND ? PM_THOUSAND_COUNTS : 0);
+	pug_put32(p + 64, pug_crc(p + 72, size - 1 - 72));
+	pug_put32(p + 68, pug_crc(p, 68));
 	read_store(p, size - 1);
 	free(p);
 	return 0;
