@@ -368,8 +368,8 @@ static void core_result(const struct pm_sampled *c, const char *config,
 	pm_result_f64(to, "explained", c->explained, "of the variance, by the regression");
 	pm_result_f64(to, "ipc", c->cpi > 0 ? 1 / c->cpi : 0, "instructions/cycle");
 	pm_result_begin(to, "without_regression");
-	pm_result_f64(to, "cpi", c->plain, "cycles/instruction");
-	pm_result_f64(to, "error", c->plain > 0 ? c->plain_half / c->plain : 0,
+	pm_result_f64(to, "plain_cpi", c->plain, "cycles/instruction");
+	pm_result_f64(to, "plain_error", c->plain > 0 ? c->plain_half / c->plain : 0,
 		      "of the mean, either way");
 	pm_result_u64(to, "counts", c->counts, "counts of the store that the regression uses");
 	pm_result_end(to);
