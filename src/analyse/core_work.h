@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* core_work.h - the sink `core`: private to core_*.c
+/* core_work.h - the sink `core`: private to core_*.c; thousands.c decodes with it
  *
  * core_ops.c knows what instructions are to the core. core_feed.c gathers them, asks the caches at
  * once, and the predictors of many branches at a time: neither depends on time. Then it has them

@@ -4,7 +4,7 @@
 
 #include "analyse/bpred.h"
 #include "analyse/cache_sim.h"
-#include "analyse/core.h"
+#include "analyse/core_work.h"
 #include "analyse/thousands.h"
 #include "base/err.h"
 #include "trace/pug.h"
@@ -25,6 +25,7 @@ struct thousands {
 	void *gshare;
 	struct pm_br branch[BRANCHES];
 	size_t nbranch;
+	struct core_decoders decoders;
 	struct kind *kind;			/* by pm_code.insn */
 	size_t nkind;
 	uint64_t now[PM_NEAR_END];
@@ -62,6 +63,7 @@ void thousands_free(struct thousands *t)
 	if (!t)
 		return;
 	gshare_ops()->destroy(t->gshare);
+	core_decoders_free(&t->decoders);
 	free(t->kind);
 	free(t->row);
 	free(t);
@@ -93,27 +95,25 @@ static inline bool missing(struct near_cache *c, uint64_t line)
 	return true;
 }
 
-/* HOT: once per reference or fetch of @size bytes. */
-static inline unsigned missing_lines(struct near_cache *c, uint64_t *last, uint64_t addr,
-				     unsigned size)
+/* HOT: once per reference or fetch of @size bytes; most are of the line before. */
+static inline void use_lines(struct near_cache *c, uint64_t *last, uint64_t addr, unsigned size,
+			     uint64_t *count)
 {
 	const uint64_t end = (addr + (size ? size - 1 : 0)) >> LINE_SHIFT;
-	unsigned n = 0;
 
 	for (uint64_t line = addr >> LINE_SHIFT; line <= end; line++)
 		if (line != *last) {
-			n += missing(c, line);
+			*count += missing(c, line);
 			*last = line;
 		}
-	return n;
 }
 
-static struct kind kind_of(const struct pm_insn *in)
+static struct kind kind_of(struct thousands *t, const struct pm_insn *in)
 {
 	struct pm_core_static s;
 	struct kind k = { .known = 1, .count = PM_NEAR_END };
 
-	pm_core_decode(in->bytes, in->len, in->isa, &s);
+	core_decode_with(&t->decoders, in->bytes, in->len, in->isa, &s);
 	switch (s.class) {
 #define C(name, latency, busy, ports, about) case PM_CORE_##name: k.slow = latency; break;
 	PM_CORE_CLASSES(C)
@@ -149,15 +149,16 @@ static inline void executed(struct thousands *t, const struct pm_batch *b, const
 {
 	struct kind *k;
 
-	t->now[PM_THOUSAND_code] += missing_lines(&t->code, &t->last_code, e->addr, e->size);
+	use_lines(&t->code, &t->last_code, e->addr, e->size, t->now + PM_THOUSAND_code);
 	if (!b->code || e->id >= b->code->ninsn)
 		return;
 	k = t->kind + e->id;
 	if (__builtin_expect(!k->known, 0))
-		*k = kind_of(b->code->insn + e->id);
-	if (k->count < PM_NEAR_END)
+		*k = kind_of(t, b->code->insn + e->id);
+	if (__builtin_expect(k->count < PM_NEAR_END, 0))
 		t->now[k->count]++;
-	t->now[PM_THOUSAND_slow] += k->slow;
+	if (__builtin_expect(k->slow, 0))
+		t->now[PM_THOUSAND_slow] += k->slow;
 }
 
 /* HOT */
@@ -170,8 +171,8 @@ void thousands_events(struct thousands *t, const struct pm_batch *b)
 		if (e->kind == PM_EV_INSN) {
 			executed(t, b, e);
 		} else if (e->kind >= PM_EV_READ && e->kind <= PM_EV_MODIFY) {
-			t->now[PM_THOUSAND_data] += missing_lines(&t->data, &t->last_data, e->addr,
-								  e->size);
+			use_lines(&t->data, &t->last_data, e->addr, e->size,
+				  t->now + PM_THOUSAND_data);
 			t->now[PM_THOUSAND_reads] += e->kind != PM_EV_WRITE;
 			t->now[PM_THOUSAND_writes] += e->kind != PM_EV_READ;
 		} else if (e->kind == PM_EV_BRANCH) {
@@ -219,7 +220,7 @@ struct pm_buf thousands_take(struct thousands *t, size_t *n)
 #define LEVELS		3u
 _Static_assert(FAR_COUNTS == 2 * LEVELS, "a count for each level, of data and of fetches");
 
-struct far_line { uint64_t line; uint32_t first, order; bool fetched, written; };
+struct far_line { uint64_t line; uint32_t first; bool fetched, written; };
 struct far_counts {
 	struct pm_cache *cache;
 	struct far_line *line;
@@ -246,24 +247,23 @@ void far_counts_line(struct far_counts *f, uint64_t line, bool fetched, bool wri
 		     uint32_t first)
 {
 	pm_grow(f->line, f->n, f->cap);
-	f->line[f->n] = (struct far_line){ line, first, (uint32_t)f->n, fetched, written };
-	f->n++;
+	f->line[f->n++] = (struct far_line){ line, first, fetched, written };
 }
 
-static int by_first(const void *a, const void *b)
+/* Numbers of lines, by the thousand in which they were used first (less than @n), then in order. */
+static size_t *by_first(const struct far_counts *f, size_t n)
 {
-	const struct far_line *x = a, *y = b;
+	size_t *place = pm_alloc((n + 1) * sizeof *place),
+	       *order = pm_alloc((f->n + 1) * sizeof *order);
 
-	if (x->first != y->first)
-		return x->first < y->first ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static int by_order(const void *a, const void *b)
-{
-	const struct far_line *x = a, *y = b;
-
-	return x->order < y->order ? -1 : x->order > y->order;
+	for (size_t i = 0; i < f->n; i++)
+		place[f->line[i].first + 1]++;
+	for (size_t k = 0; k < n; k++)
+		place[k + 1] += place[k];
+	for (size_t i = 0; i < f->n; i++)
+		order[place[f->line[i].first]++] = i;
+	free(place);
+	return order;
 }
 
 static unsigned use(struct far_counts *f, const struct far_line *l)
@@ -278,19 +278,20 @@ void far_counts_end(struct far_counts *f, size_t n, struct pm_buf *to)
 {
 	uint32_t *count = pm_alloc((n + 1) * FAR_COUNTS * sizeof *count);
 
-	qsort(f->line, f->n, sizeof *f->line, by_first);
+	size_t *order = by_first(f, n);
+
 	for (size_t i = 0; i < f->n; i++) {
-		const struct far_line *l = f->line + i;
+		const struct far_line *l = f->line + order[i];
 		const unsigned levels = use(f, l);
 
-		for (unsigned k = 0; k < levels && l->first < n; k++)
+		for (unsigned k = 0; k < levels; k++)
 			count[(k + (l->fetched ? LEVELS : 0)) * n + l->first]++;
 	}
-	qsort(f->line, f->n, sizeof *f->line, by_order);
 	for (size_t i = 0; i < f->n; i++)
 		use(f, f->line + i);
 	for (size_t i = 0; i < FAR_COUNTS * n; i++)
 		pug_varint(to, count[i]);
+	free(order);
 	free(count);
 	f->n = 0;
 }
