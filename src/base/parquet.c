@@ -346,8 +346,9 @@ static void put_page(struct pm_parquet_writer *w, struct pm_buf *to, struct colu
 
 	w->packed.n = w->head.n = 0;
 	n = ZSTD_compress2(w->zstd, pm_buf_room(&w->packed, bound), bound, w->raw.p, w->raw.n);
-	/* it had all the room that it may ever want */
-	assert(!ZSTD_isError(n));
+	/* it had all the room that it may ever want, but for its own tables */
+	if (ZSTD_isError(n))
+		pm_out_of_memory(bound);
 	pm_thrift_i32(&t, 1, kind);
 	pm_thrift_i32(&t, 2, (int32_t)w->raw.n);
 	pm_thrift_i32(&t, 3, (int32_t)n);

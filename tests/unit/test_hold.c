@@ -155,13 +155,15 @@ static void waits_go_on(void **state)
 	pid = fork();
 	if (!pid)
 		run_waiting_child();
+	assert_true(pid > 0);
+	/* pthread_create() blocks all signals meanwhile: then others would hear of them */
+	for (int i = 0; i < 1000 && threads_there(pid) < 4; i++)
+		usleep(10000);
+	usleep(50000);
 	sender = fork();
 	if (!sender)
 		run_sender(pid);
-	assert_true(pid > 0 && sender > 0);
-	/* those that are made while others are held would hear of it */
-	for (int i = 0; i < 1000 && threads_there(pid) < 4; i++)
-		usleep(10000);
+	assert_true(sender > 0);
 	usleep(50000);
 	for (int i = 0; i < HOLDS; i++) {
 		assert_int_equal(hold_process(&h, pid), HELD);
