@@ -327,15 +327,8 @@ static inline void branch(struct core_sink *s, const struct pm_br *b)
 /* Places for the rules of all instructions that a batch may name. */
 static void more_rules(struct core_sink *s, const struct pm_code *code)
 {
-	size_t cap = s->cap_known ? s->cap_known : 4096;
-
-	if (!code || code->ninsn <= s->cap_known)
-		return;
-	while (cap < code->ninsn)
-		cap *= 2;
-	s->known = pm_realloc(s->known, cap * sizeof *s->known);
-	memset(s->known + s->cap_known, 0, (cap - s->cap_known) * sizeof *s->known);
-	s->cap_known = cap;
+	if (code)
+		s->known = pm_grow_zeroed(s->known, &s->cap_known, code->ninsn, sizeof *s->known);
 }
 
 static inline const struct core_rule *rule_of(struct core_sink *s, const struct pm_batch *b,

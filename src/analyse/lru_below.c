@@ -234,7 +234,7 @@ typedef uint32_t use_f(uint32_t *set, uint32_t want, uint32_t dirty, unsigned la
 
 /* HOT: once per request that sift() has left. */
 static inline __attribute__((always_inline)) void
-take(struct lru_below *b, const struct below_request *v, size_t n, use_f *use_it)
+simulate(struct lru_below *b, const struct below_request *v, size_t n, use_f *use_it)
 {
 	const size_t stride = (size_t)b->nmember * BELOW_WAYS;
 
@@ -258,14 +258,14 @@ take(struct lru_below *b, const struct below_request *v, size_t n, use_f *use_it
 	}
 }
 
-static void take_plain(struct lru_below *b, const struct below_request *v, size_t n)
+static void simulate_plain(struct lru_below *b, const struct below_request *v, size_t n)
 {
-	take(b, v, n, use);
+	simulate(b, v, n, use);
 }
 
-static TARGET_512 void take_512(struct lru_below *b, const struct below_request *v, size_t n)
+static TARGET_512 void simulate_512(struct lru_below *b, const struct below_request *v, size_t n)
 {
-	take(b, v, n, use_512);
+	simulate(b, v, n, use_512);
 }
 
 static void check(const struct lru_below *b)
@@ -289,7 +289,7 @@ void lru_below_run(struct lru_below *b)
 		b->way = pm_alloc_lines(bytes);
 		memset(b->way, 0, bytes);
 	}
-	(b->plain ? take_plain : take_512)(b, b->request, sift(b));
+	(b->plain ? simulate_plain : simulate_512)(b, b->request, sift(b));
 	b->n = 0;
 	if (PM_CHECKED)
 		check(b);

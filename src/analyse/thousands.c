@@ -133,15 +133,8 @@ static struct kind kind_of(struct thousands *t, const struct pm_insn *in)
 /* Places for all instructions that a batch may name. */
 static void more_kinds(struct thousands *t, const struct pm_code *code)
 {
-	size_t cap = t->nkind ? t->nkind : 4096;
-
-	if (!code || code->ninsn <= t->nkind)
-		return;
-	while (cap < code->ninsn)
-		cap *= 2;
-	t->kind = pm_realloc(t->kind, cap * sizeof *t->kind);
-	memset(t->kind + t->nkind, 0, (cap - t->nkind) * sizeof *t->kind);
-	t->nkind = cap;
+	if (code)
+		t->kind = pm_grow_zeroed(t->kind, &t->nkind, code->ninsn, sizeof *t->kind);
 }
 
 /* HOT */

@@ -29,8 +29,8 @@ static bool stack_is_full(const siginfo_t *info, const ucontext_t *uc)
 	const uintptr_t at = (uintptr_t)info->si_addr,
 			sp = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
 
-	return info->si_code == SEGV_MAPERR && sp < stack_from && stack_from - sp < STACK_MOST &&
-	       at < stack_from && at + PAGE > sp;
+	return gettid() == getpid() && info->si_code == SEGV_MAPERR && sp < stack_from &&
+	       stack_from - sp < STACK_MOST && at < stack_from && at + PAGE > sp;
 }
 
 /* Behind the end of the file that is mapped at @addr: a page of zeros comes there. */
@@ -59,7 +59,7 @@ static void on_fault(int sig, siginfo_t *info, void *uc)
 	raise(sig);			/* once we have returned */
 }
 
-static void handle(const int *signals, unsigned n)
+static void install_handler(const int *signals, unsigned n)
 {
 	struct sigaction act = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK },
 	old;
@@ -76,7 +76,7 @@ void pm_guard(void)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 
-	handle(signals, sizeof signals / sizeof *signals);
+	install_handler(signals, sizeof signals / sizeof *signals);
 }
 
 void pm_guard_stack(void (*fn)(void))
@@ -85,7 +85,7 @@ void pm_guard_stack(void (*fn)(void))
 
 	no_stack = fn;
 	stack_from = (uintptr_t)__builtin_frame_address(0);
-	handle(signals, 1);
+	install_handler(signals, 1);
 }
 
 void pm_guard_last(enum pm_guard_slot slot, pm_guard_fn *fn, void *ctx)

@@ -128,6 +128,20 @@ void *pm_grow_raw(void *v, size_t *cap, size_t elem)
 	return pm_realloc(v, *cap * elem);
 }
 
+void *pm_grow_zeroed(void *v, size_t *cap, size_t n, size_t elem)
+{
+	const size_t was = *cap;
+
+	if (n <= was)
+		return v;
+	*cap = was ? was : 4096;
+	while (*cap < n)
+		*cap *= 2;
+	v = pm_realloc(v, *cap * elem);
+	memset((uint8_t *)v + was * elem, 0, (*cap - was) * elem);
+	return v;
+}
+
 uint8_t *pm_buf_more(struct pm_buf *b, size_t n)
 {
 	size_t cap = b->cap ? b->cap * 2 : 256;

@@ -44,6 +44,8 @@ void pm_heap_ahead(size_t n);
 /* Room for one more element behind @n; may move the array. */
 #define pm_grow(v, n, cap) ((void)((n) < (cap) || ((v) = pm_grow_raw((v), &(cap), sizeof *(v)))))
 void *pm_grow_raw(void *v, size_t *cap, size_t elem);
+/* @v, which has *@cap elements of @elem bytes, with room for @n at least; what is new is 0. */
+void *pm_grow_zeroed(void *v, size_t *cap, size_t n, size_t elem);
 
 /* ---- bytes that grow ---------------------------------------------------------------------- */
 struct pm_buf {

@@ -258,8 +258,8 @@ static void processes(struct pm_html *h, const struct pm_profile *p)
 				snprintf(id, sizeof id, "status %d", pr->from->status);
 			else
 				snprintf(id, sizeof id, "ended");
-			pm_html_cell(h, pr->from->incomplete && p->counts->cut &&
-				     pr->from->signal < 0 ? "incomplete: the replay ended" :
+			pm_html_cell(h, pm_counts_cut(p->counts, pr->from) ?
+				     "incomplete: the replay ended" :
 				     pr->from->incomplete ? "incomplete: killed" :
 				     pr->from->execed ? "exec" : id);
 			sum_cells(h, t ? &pr->thread[t - 1].sum : &pr->sum);

@@ -228,7 +228,7 @@ static void processes(struct text_report *t)
 		pm_buf_add(&t->b, "\n", 1);
 		if (pr->from->incomplete)
 			pm_buf_printf(&t->b, "  %-12s incomplete: %s\n", "",
-				      t->p->counts->cut && pr->from->signal < 0 ?
+				      pm_counts_cut(t->p->counts, pr->from) ?
 				      "the replay ended" :
 				      "killed; its last block may be missing");
 		for (size_t k = 0; k < pr->nthread && pr->nthread > 1; k++) {

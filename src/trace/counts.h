@@ -112,6 +112,12 @@ struct pm_counts {
 		demand; /* translated blocks: from the cache, ahead of need, on request */
 };
 
+/* The replay ended before process @p of it did. */
+static inline bool pm_counts_cut(const struct pm_counts *c, const struct pm_counts_process *p)
+{
+	return c->cut && p->incomplete && p->signal < 0;
+}
+
 struct pm_counts *pm_counts_new(void);		/* nothing ran, nothing exited */
 void pm_counts_free(struct pm_counts *c);	/* c itself too; NULL is fine */
 /* What belongs to @p, which is not to be part of a pm_counts. */
