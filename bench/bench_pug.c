@@ -254,7 +254,7 @@ static void measure(const char *path, uint64_t limit, int rounds, const char *on
 {
 	static const char *const level[] = { "fast", "default", "dense" };
 	static const struct { const char *name; const struct pm_sink_ops *ops; } sink[] = {
-		{ "sink count", &pm_count_ops }, { "sink hash, blocks", &hash_blocks },
+		{ "sink count", &pm_count_ops.ops }, { "sink hash, blocks", &hash_blocks },
 		{ "sink hash, insns", &hash_expanded },
 	};
 	struct held h = { 0 };

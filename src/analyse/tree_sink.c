@@ -568,7 +568,8 @@ const struct pm_tree *pm_sim_tree_growing(const void *self)
 const struct pm_chain_sink_ops pm_sim_tree = {
 	.ops = {
 		.abi = PM_ABI, .needs = PM_HAS_BLOCKS,
-		.flags = PM_SINK_BLOCKS | PM_SINK_CHAINS | PM_SINK_LIGHT_CHAINS,
+		.flags = PM_SINK_BLOCKS | PM_SINK_CHAINS | PM_SINK_LIGHT_CHAINS |
+			 PM_SINK_NO_ADDRESSES,
 		.name = "tree",
 		.about = "calling-context tree: instructions of functions by path of calls",
 		.create = create, .consume = consume, .finish = finish, .destroy = destroy,

@@ -187,7 +187,7 @@ int cmd_info(int argc, char **argv)
 	} else {
 		struct pm_pipeline *p = pm_pipeline_new();
 
-		pm_pipeline_sink(p, &pm_count_ops, pm_count_ops.create("", &err));
+		pm_pipeline_sink(p, &pm_count_ops.ops, pm_count_ops.ops.create("", &err));
 		if (pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
 		    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
 			status = 1;

@@ -35,7 +35,10 @@ struct pm_chain {
 	uint64_t pc;
 	uint32_t part, npart;		/* pm_chains.part[part .. part + npart) */
 	uint32_t ref, nref;		/* pm_chains.ref[ref .. ref + nref) */
+	uint64_t kinds;			/* its events by kind, PM_CHAIN_KIND_BITS each: blocks,
+					 * reads, writes, modifies. A chain has no other ones. */
 };
+#define PM_CHAIN_KIND_BITS 16
 
 struct pm_chains {
 	const struct pm_chain *chain;
@@ -56,7 +59,7 @@ struct pm_packed {
 	const uint32_t *id;
 	size_t n;
 	const uint64_t *addr;
-	size_t nref;
+	size_t nref;			/* 0 if nobody looks at them (pm_feed.addresses) */
 	uint64_t insns;			/* all of the batch */
 };
 
@@ -64,6 +67,8 @@ enum pm_chain_sink_flag {		/* besides enum pm_sink_flag */
 	PM_SINK_CHAINS		= 1 << 24,	/* first member of a pm_chain_sink_ops; with
 						 * PM_SINK_BLOCKS */
 	PM_SINK_LIGHT_CHAINS	= 1 << 25,	/* packed() is as PM_SINK_LIGHT says of consume() */
+	PM_SINK_NO_ADDRESSES	= 1 << 28,	/* packed() does not look at addr[], which may be
+						 * empty: which references there were is enough */
 };
 
 struct pm_chain_sink_ops {

@@ -401,6 +401,22 @@ static void form_crews(struct pm_pipeline *p, uint32_t facts)
 	}
 }
 
+/* Packed batches save much to a sink that has work with each event. One that is light is not worth
+ * their being unpacked for the others. */
+static bool wants_packed(const struct pm_pipeline *p)
+{
+	size_t chains = 0;
+
+	for (size_t i = 0; i < p->nsink; i++) {
+		const uint32_t flags = p->sink[i].ops->flags;
+
+		if (flags & PM_SINK_CHAINS && !(flags & PM_SINK_LIGHT))
+			return true;
+		chains += !!(flags & PM_SINK_CHAINS);
+	}
+	return chains && chains == p->nsink;
+}
+
 enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const char *source_name,
 				 struct pm_err *err)
 {
@@ -433,8 +449,7 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 		if (check_sink(p, had, facts, p->sink[i].ops, source_name, err) != PM_OK)
 			return PM_ERR;
 	add_stage(p, NULL, NULL);
-	for (size_t i = 0; i < p->nsink && !p->ntrans; i++)
-		p->packed = p->packed || p->sink[i].ops->flags & PM_SINK_CHAINS;
+	p->packed = !p->ntrans && wants_packed(p);
 	unite(p);
 	form_crews(p, facts);
 	return PM_OK;
@@ -619,17 +634,25 @@ static enum pm_status feed(void *to, const struct pm_batch *b, struct pm_err *er
 /* Can sinks take streams from several threads? */
 static bool can_split(const struct pm_pipeline *p)
 {
-	if (p->threads < 2 || p->nstage > 1 || p->packed || !p->nsink)
+	if (p->threads < 2 || p->nstage > 1 || !p->nsink)
 		return false;
 	for (size_t i = 0; i < p->nsink; i++)
-		if (!p->sink[i].light || p->sink[i].form != BLOCKS)
+		if (!p->sink[i].light || p->sink[i].form != (p->packed ? PACKED : BLOCKS))
 			return false;
 	return true;
 }
 
+static bool wants_addresses(const struct pm_pipeline *p)
+{
+	for (size_t i = 0; i < p->nsink; i++)
+		if (!(p->sink[i].ops->flags & PM_SINK_NO_ADDRESSES))
+			return true;
+	return !p->nsink;
+}
+
 struct pm_feed pm_pipeline_feed(struct pm_pipeline *p, unsigned threads)
 {
-	struct pm_feed f = { .threads = 1, .packed = p->packed };
+	struct pm_feed f = { .threads = 1, .packed = p->packed, .addresses = wants_addresses(p) };
 	const struct stage *first = p->stage;
 
 	assert(p->started && !p->split && !p->stream);
@@ -652,7 +675,7 @@ struct pm_feed pm_pipeline_feed(struct pm_pipeline *p, unsigned threads)
 }
 
 static enum pm_status push_split(struct pm_pipeline *p, const struct pm_batch *b,
-				 struct pm_err *err)
+				 const struct pm_packed *k, struct pm_err *err)
 {
 	enum pm_status st;
 
@@ -665,7 +688,7 @@ static enum pm_status push_split(struct pm_pipeline *p, const struct pm_batch *b
 		pthread_mutex_lock(&p->parts);
 		self = p->sink[i].part[b->stream->index];
 		pthread_mutex_unlock(&p->parts);
-		st = consume(p->sink + i, self, b, NULL, err);
+		st = consume(p->sink + i, self, b, k, err);
 	}
 	if (st == PM_ERR)
 		__atomic_store_n(&p->partial, true, __ATOMIC_RELAXED);
@@ -676,7 +699,7 @@ enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 {
 	assert(p->started && !p->finished && b->stream);
 	if (p->split)
-		return push_split(p, b, err);
+		return push_split(p, b, NULL, err);
 	/* numbers about what came before an error are worth having; half a file is not */
 	if (feed(p->stage, b, err) != PM_ERR)
 		return PM_OK;
@@ -687,7 +710,9 @@ enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_batch *b,
 				       const struct pm_packed *k, struct pm_err *err)
 {
-	assert(p->packed && !p->finished && !p->split && b->stream);	/* no transforms, then */
+	assert(p->packed && !p->finished && b->stream);	/* no transforms, then */
+	if (p->split)
+		return push_split(p, b, k, err);
 	if (spread(p, b, k, err) != PM_ERR)
 		return PM_OK;
 	p->partial = true;

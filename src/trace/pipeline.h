@@ -128,6 +128,7 @@ struct pm_feed {
 	 * every sink is light and takes streams by themselves, as events. */
 	unsigned threads;
 	bool packed;			/* batches may be packed: pm_pipeline_push_packed() */
+	bool addresses;			/* ... and somebody looks at their addresses */
 	/* What the first transform says that it drops (struct pm_transform_ops); all NULL and 0 if
 	 * it does not say. What drop() says of a block holds for good, the number of idle() until
 	 * the next push. points() may be called by any thread. */

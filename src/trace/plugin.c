@@ -16,7 +16,7 @@
 #define OPS_SIZE_2	(offsetof(struct pm_sink_ops, destroy) + sizeof(void (*)(void *)))
 
 const struct pm_sink_ops *const pm_hub_sinks[] = {
-	&pm_count_ops, &pm_digest_ops, &pm_dump_ops, &pm_dump_blocks_ops, &pm_discard_ops, NULL
+	&pm_count_ops.ops, &pm_digest_ops, &pm_dump_ops, &pm_dump_blocks_ops, &pm_discard_ops, NULL
 };
 
 static const struct pm_sink_ops *find(const struct pm_sink_ops *const *list, const char *name)

@@ -60,6 +60,34 @@ static enum pm_status count_consume(void *self, const struct pm_batch *b, struct
 	return PM_OK;
 }
 
+/* HOT */
+static enum pm_status count_packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				   struct pm_err *err)
+{
+	static const uint8_t kinds[] = { PM_EV_BLOCK, PM_EV_READ, PM_EV_WRITE, PM_EV_MODIFY };
+	const uint64_t half = 0x0000ffff0000ffff;
+	const struct pm_chain *chain = k->chains.chain;
+	struct pm_tally *to = &stream_of(self, b->stream)->tally;
+	const uint64_t insns = to->insns;
+	uint64_t sum[2] = { 0, 0 };	/* blocks and writes, reads and modifies: 32 bits each */
+
+	_Static_assert(PM_CHAIN_KIND_BITS == 16, "as the masks are");
+	for (size_t i = 0; i < k->n; i++) {
+		uint64_t n;
+
+		if (k->id[i] & PM_CHAIN_EVENTS)
+			continue;
+		n = chain[k->id[i]].kinds;
+		sum[0] += n & half;
+		sum[1] += n >> 16 & half;
+	}
+	for (unsigned i = 0; i < sizeof kinds; i++)
+		to->kind[kinds[i]] += (uint32_t)(sum[i % 2] >> i / 2 * 32);
+	pm_tally_add(to, b->ev, b->n);
+	to->insns = insns + k->insns;
+	return PM_OK;
+}
+
 static void add(struct pm_tally *to, const struct pm_tally *t)
 {
 	to->insns += t->insns;
@@ -142,14 +170,18 @@ static void count_destroy(void *self)
 	free(c);
 }
 
-const struct pm_sink_ops pm_count_ops = {
-	.abi = PM_ABI,
-	.flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS | PM_SINK_LIGHT | PM_SINK_PER_STREAM,
-	.name = "count",
-	.about = "events by kind and executed instructions, in total and per stream",
-	.create = count_create, .consume = count_consume, .merge = count_merge,
-	.finish = count_finish,
-	.destroy = count_destroy,
+const struct pm_chain_sink_ops pm_count_ops = {
+	.ops = {
+		.abi = PM_ABI,
+		.flags = PM_SINK_BLOCKS | PM_SINK_EPOCHS | PM_SINK_LIGHT | PM_SINK_PER_STREAM |
+			 PM_SINK_CHAINS | PM_SINK_LIGHT_CHAINS | PM_SINK_NO_ADDRESSES,
+		.name = "count",
+		.about = "events by kind and executed instructions, in total and per stream",
+		.create = count_create, .consume = count_consume, .merge = count_merge,
+		.finish = count_finish,
+		.destroy = count_destroy,
+	},
+	.packed = count_packed,
 };
 
 static void *discard_create(const char *config, struct pm_err *err)

@@ -15,7 +15,7 @@
 #ifndef PM_TRACE_SINKS_H
 #define PM_TRACE_SINKS_H
 
-#include "trace/pipeline.h"
+#include "trace/chain.h"
 
 /* Of a plug-in, besides enum pm_sink_flag: it wants pm_batch.sizes, which are these. */
 #define PM_SINK_PLUGIN (1u << 26)
@@ -31,7 +31,8 @@ struct pm_uniting_sink_ops {
 	void (*unite)(void *const *self, size_t n, bool *served);
 };
 
-extern const struct pm_sink_ops pm_count_ops, pm_digest_ops, pm_dump_ops, pm_dump_blocks_ops,
+extern const struct pm_chain_sink_ops pm_count_ops;
+extern const struct pm_sink_ops pm_digest_ops, pm_dump_ops, pm_dump_blocks_ops,
 	pm_discard_ops, pm_vtrace_ops;
 
 /* NULL-terminated: the built-in sinks of the hub. */

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		/* what comes out goes where users send it: through the expander and the checker */
 		p = pm_pipeline_new();
 		pm_pipeline_sink(p, &pm_verify_ops, pm_verify_new(facts));
-		pm_pipeline_sink(p, &pm_count_ops, pm_count_ops.create("", &err));
+		pm_pipeline_sink(p, &pm_count_ops.ops, pm_count_ops.ops.create("", &err));
 		pm_pipeline_start(p, facts | PM_HAS_BLOCKS, "fuzz", &err);
 		pug_read_totals(r, &totals, &err);
 		err = (struct pm_err){ 0 };

@@ -18,7 +18,7 @@ static struct pm_pipeline *pipeline(struct pm_err *err)
 {
 	struct pm_pipeline *p = pm_pipeline_new();
 
-	if (pm_pipeline_sink_new(p, &pm_count_ops, "", err) != PM_OK ||
+	if (pm_pipeline_sink_new(p, &pm_count_ops.ops, "", err) != PM_OK ||
 	    pm_pipeline_sink_new(p, &pm_digest_ops, "", err) != PM_OK ||
 	    pm_pipeline_start(p, QS_FACTS, "words", err) != PM_OK)
 		abort();
@@ -32,7 +32,7 @@ static struct guest_bus *bus(struct pm_pipeline *p, bool cached, struct pm_bus_c
 
 	if ((cached && pm_bus_caches_add(p, "l1i=1k,2way,32;l1d=1k,2way,32", true, counts,
 					 err) != PM_OK) ||
-	    pm_pipeline_sink_new(p, &pm_count_ops, "", err) != PM_OK ||
+	    pm_pipeline_sink_new(p, &pm_count_ops.ops, "", err) != PM_OK ||
 	    pm_pipeline_start(p, GUEST_BUS_FACTS, "transactions", err) != PM_OK)
 		abort();
 	return guest_bus_new(p, &cfg);

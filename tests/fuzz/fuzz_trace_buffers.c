@@ -370,7 +370,7 @@ static struct pm_pipeline *pipeline(uint8_t how)
 	if (!(how & 4))			/* packed, if nothing is dropped */
 		pm_trace_create(p, "/dev/null", "pug", facts, &err);
 	if (how & 12)
-		pm_pipeline_sink_new(p, &pm_count_ops, "", &err);
+		pm_pipeline_sink_new(p, &pm_count_ops.ops, "", &err);
 	if (how & 16)
 		pm_pipeline_sink_new(p, &pm_digest_ops, "", &err);
 	if (how & 32)

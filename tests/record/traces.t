@@ -17,3 +17,10 @@ $ pugmark replay -q --no-output -o 1.pug r.pugrec; pugmark replay -q -o 2.pug r.
 # Instructions are as many in a profile, a trace and a count.
 $ pugmark replay --no-output r.pugrec 2>&1 | awk '$1 == "instructions" { gsub(",", "", $2); print $2 > "a" }'; pugmark replay --no-output --count r.pugrec 2>&1 | awk '$1 == "instructions" { gsub(",", "", $2); print $2 > "b" }'; grep -c ' insn ' 1 > c; cat a b c | uniq | wc -l
 > 1
+# Who only counts gets no addresses from a live trace, a file has them all: as many events of each kind in each thread.
+$ head -c 30000 /bin/sh > in; pugmark record -q -o t.pugrec -- zstd -q -5 -T2 -c in > z
+$ pugmark replay -q --no-output --exec --count --csv - t.pugrec | grep '^count' > live; pugmark replay -q --no-output -o t.pug t.pugrec; pugmark sim -s count --csv - t.pug | grep '^count' > stored
+$ diff live stored && awk -F, '$1 == "count.instructions" { print ($2 > 1e6) } $1 == "count.streams[2].instructions" { print ($2 > 100) } $1 == "count.kinds.rep-iter" { print ($2 > 10) }' live; rm in z t.pug* live stored
+> 1
+> 1
+> 1

@@ -374,7 +374,7 @@ static enum pm_status run_split(unsigned threads, const char *config, struct pm_
 	results.n = 0;
 	pm_pipeline_threads(p, 4);
 	assert_int_equal(pm_pipeline_sink_new(p, &light_ops, config, &err), PM_OK);
-	assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops, "", &err), PM_OK);
+	assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops.ops, "", &err), PM_OK);
 	assert_int_equal(pm_pipeline_sink_new(p, &pm_discard_ops, "", &err), PM_OK);
 	assert_int_equal(pm_pipeline_start(p, UINT32_MAX, "test", &err), PM_OK);
 	assert_int_equal(pm_pipeline_feed(p, 8).threads, 4);
@@ -427,7 +427,7 @@ static void test_whole(void **state)
 		struct pm_err err = { 0 };
 
 		pm_pipeline_threads(p, 4);
-		assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops, "", &err), PM_OK);
+		assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops.ops, "", &err), PM_OK);
 		assert_int_equal(pm_pipeline_sink_new(p, no[i], "", &err), PM_OK);
 		assert_int_equal(pm_pipeline_start(p, UINT32_MAX, "test", &err), PM_OK);
 		assert_int_equal(pm_pipeline_feed(p, 8).threads, 1);

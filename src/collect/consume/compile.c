@@ -76,6 +76,18 @@ static struct quick_ref quick_of(const struct x86_ref *r)
 	return q;
 }
 
+/* All 0 if its stack pointer takes more than that. */
+static struct skipped skipped_of(const struct compiled *c)
+{
+	const struct skipped s = { .insns = c->insns, .rsp_add = (int32_t)c->rsp_add,
+				   .record = c->record, .rsp = c->rsp.from ? 0 : c->rsp.at,
+				   .how = PM_DROP_ALWAYS };
+
+	if (c->rsp.how != X86_VAL_WHOLE || c->plan_rsp == X86_VAL_NONE || s.rsp_add != c->rsp_add)
+		return (struct skipped){ 0 };
+	return s;
+}
+
 /* What packed batches say of @c, if all its references are simple. */
 static void pack(struct consumer *w, uint32_t number, struct compiled *c)
 {
@@ -83,12 +95,17 @@ static void pack(struct consumer *w, uint32_t number, struct compiled *c)
 	const bool wide = w->source[number].wide;
 	struct quick_ref *quick;
 	struct x86_sum sum;
+	uint64_t kinds = c->npart;
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < c->npart; i++) {
-		for (uint32_t j = 0; j < c->part[i].nref; j++)
-			if (!x86_ref_sum(&c->part[i].ref[j], &sum))
+		for (uint32_t j = 0; j < c->part[i].nref; j++) {
+			const struct x86_ref *r = &c->part[i].ref[j];
+
+			if (!x86_ref_sum(r, &sum))
 				return;
+			kinds += 1ull << (r->kind - PM_EV_READ + 1) * PM_CHAIN_KIND_BITS;
+		}
 		n += c->part[i].nref;
 	}
 	if (n > BATCH || c->record >= AT_KNOWN || w->nchain_ref + n > MAX_REFS ||
@@ -99,7 +116,8 @@ static void pack(struct consumer *w, uint32_t number, struct compiled *c)
 					      .part = w->nchain_part,
 					      .npart = c->npart,
 					      .ref = w->nchain_ref,
-					      .nref = n };
+					      .nref = n,
+					      .kinds = kinds };
 	c->ref = w->nchain_ref;
 	n = 0;
 	for (uint32_t i = 0; i < c->npart; i++) {
@@ -123,29 +141,26 @@ static void pack(struct consumer *w, uint32_t number, struct compiled *c)
 	c->packs = true;
 	if (c->record == NUMBER)
 		w->number_insns[number] = (uint16_t)c->insns;
-	if (w->expander)
+	if (w->numbered)
+		w->numbered[number] = skipped_of(c);
+	else if (w->expander)
 		w->expansion[number].run =
 			expander_compile(w->expander, EXPAND_ADDRESSES, c->part, c->npart,
 					 c->plan_rsp, c->rsp_add, wide);
 }
 
-static struct dropped dropped_of(struct consumer *w, const struct compiled *c)
+static struct skipped dropped_of(struct consumer *w, const struct compiled *c)
 {
-	struct dropped g = { .insns = c->insns, .rsp_add = (int32_t)c->rsp_add, .record = c->record,
-			    .rsp = c->rsp.from ? 0 : c->rsp.at };
+	struct skipped g = skipped_of(c);
 
-	if (c->rsp.how != X86_VAL_WHOLE || c->plan_rsp == X86_VAL_NONE)
-		return (struct dropped){ 0 };
-	if (!w->trace->feed.drop) {
-		g.how = PM_DROP_ALWAYS;
-		return g.rsp_add == c->rsp_add ? g : (struct dropped){ 0 };
-	}
+	if (!w->trace->feed.drop || !g.insns)
+		return g;
 	for (uint32_t i = 0; i < c->npart; i++) {
 		const enum pm_drop how =
 			w->trace->feed.drop(w->trace->feed.self, &w->code, c->part[i].block);
 
-		if (how == PM_DROP_NEVER || (i && how != g.how) || g.rsp_add != c->rsp_add)
-			return (struct dropped){ 0 };
+		if (how == PM_DROP_NEVER || (i && how != g.how))
+			return (struct skipped){ 0 };
 		g.how = (uint8_t)how;
 	}
 	return g;

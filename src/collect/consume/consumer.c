@@ -53,7 +53,7 @@ static const uint8_t *drop(struct consumer *w, struct stream *st, const uint8_t 
 	uint32_t word = word_at(p), next;
 
 	while (!(word & 0x80000000u)) {
-		const struct dropped *g = &w->dropped[RT_RECORD_NUMBER(word)];
+		const struct skipped *g = &w->dropped[RT_RECORD_NUMBER(word)];
 		const uint32_t record = RT_RECORD_SIZE(word);
 		uint64_t base = rsp;
 
@@ -455,7 +455,10 @@ static enum pm_status open_packer(struct consumer *w, struct pm_err *err)
 	w->chain_part = reserve(MAX_PARTS * sizeof *w->chain_part);
 	w->chain_ref = reserve(MAX_REFS * sizeof *w->chain_ref);
 	w->number_insns = reserve(MAX_BLOCKS * sizeof *w->number_insns);
-	if (!w->chain || !w->chain_part || !w->chain_ref || !w->number_insns)
+	if (!w->trace->feed.addresses)
+		w->numbered = reserve(MAX_BLOCKS * sizeof *w->numbered);
+	if (!w->chain || !w->chain_part || !w->chain_ref || !w->number_insns ||
+	    (!w->numbered && !w->trace->feed.addresses))
 		return no_room(err);
 	w->id = pm_alloc(BATCH * sizeof *w->id);
 	w->addr = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *w->addr);
@@ -508,6 +511,7 @@ static void consumer_free(struct consumer *w)
 	give_back(w->insn, MAX_INSNS * sizeof *w->insn);
 	give_back(w->block, MAX_BLOCKS * sizeof *w->block);
 	give_back(w->dropped, MAX_BLOCKS * sizeof *w->dropped);
+	give_back(w->numbered, MAX_BLOCKS * sizeof *w->numbered);
 	give_back(w->chain, MAX_BLOCKS * sizeof *w->chain);
 	give_back(w->chain_part, MAX_PARTS * sizeof *w->chain_part);
 	give_back(w->chain_ref, MAX_REFS * sizeof *w->chain_ref);

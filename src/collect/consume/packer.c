@@ -76,6 +76,38 @@ static const uint8_t *pack_chains(struct consumer *w, struct stream *st, const u
 	return p;
 }
 
+/* HOT: the same, of records whose addresses nobody looks at. */
+static const uint8_t *number_chains(struct consumer *w, struct stream *st, const uint8_t *p,
+				    const uint8_t *end)
+{
+	const struct skipped *const numbered = w->numbered;
+	uint32_t *id = w->id + w->nid, *const full = w->id + BATCH - 1, word = word_at(p);
+	uint64_t rsp = st->known[KNOWN_RSP], insns = 0;
+
+	while (!(word & 0x80000000u) && id < full) {
+		const struct skipped *s = &numbered[RT_RECORD_NUMBER(word)];
+		const uint8_t *after = p + RT_RECORD_SIZE(word);
+		uint64_t base;
+		uint32_t next;
+
+		if (!s->insns || s->record != RT_RECORD_SIZE(word) || after >= end)
+			break;
+		next = word_at(after);
+		if (next == RT_NOTE(RT_N_CUT, 24))
+			break;
+		memcpy(&base, p + s->rsp, 8);
+		rsp = (s->rsp ? base : rsp) + (uint64_t)(int64_t)s->rsp_add;
+		*id++ = RT_RECORD_NUMBER(word);
+		insns += s->insns;
+		p = after;
+		word = next;
+	}
+	st->known[KNOWN_RSP] = rsp;
+	w->nid = (size_t)(id - w->id);
+	st->unsent += insns;
+	return p;
+}
+
 /* HOT: the same of a branch trace, whose records hold nothing but their numbers. */
 static const uint8_t *pack_numbers(struct consumer *w, struct stream *st, const uint8_t *p,
 				   const uint8_t *end)
@@ -113,6 +145,7 @@ const uint8_t *consume_packed(struct consumer *w, struct stream *st, const uint8
 			trace_flush(w, st);
 		place_events(w);
 		p = w->trace->o.kind == XL_BRANCH ? pack_numbers(w, st, p, end)
+		    : w->numbered		  ? number_chains(w, st, p, end)
 						  : pack_chains(w, st, p, end, nsource);
 	} while (p < end && !w->failed && (w->nid >= BATCH - 2 || w->nref >= PACK_REFS));
 	return p;

@@ -116,11 +116,11 @@ struct expansion {			/* of a record by straight code */
 	uint32_t record, insns;
 };
 
-struct dropped {			/* what is to be known of a record that is dropped */
-	uint32_t insns;			/* 0: it is not, or nobody knows yet */
+struct skipped {			/* what is to be known of a record that is not expanded */
+	uint32_t insns;			/* 0: it is, or nobody knows yet */
 	int32_t rsp_add;
 	uint16_t record, rsp; /* rsp: the offset of its base in the record, 0: the stream's */
-	uint8_t how;			/* enum pm_drop */
+	uint8_t how;			/* enum pm_drop; of `dropped` */
 };
 
 /* Of a thread block while somebody uses it (2). */
@@ -199,7 +199,8 @@ struct consumer {
 	/* what records stand for, by trace number */
 	struct compiled *compiled;
 	struct expansion *expansion;
-	struct dropped *dropped;	/* NULL: the pipeline drops nothing */
+	struct skipped *dropped;	/* NULL: the pipeline drops nothing */
+	struct skipped *numbered;	/* of those that are packed; NULL: with their addresses */
 	struct expander *expander;	/* NULL: every record goes the slow way */
 	struct x86_decoder *dec[2];	/* of 32-bit and of 64-bit code */
 	struct x86_plan plan;
