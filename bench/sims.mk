@@ -13,6 +13,11 @@ bench-sweep: all $(B)/bench/bench_sims	## 100 configurations of caches against o
 	@bench/inputs $(B)/bench/data
 	@bench/sweep $(CURDIR)/$(B)/pugmark $(B)/bench/bench_sims $(B)/bench/data $(ROUNDS)
 
+.PHONY: bench-results
+bench-results: all		## results of caches that a sweep computes in a second, and what a million would take on 16 processors
+	@bench/inputs $(B)/bench/data
+	@bench/results $(CURDIR)/$(B)/pugmark $(B)/bench/data $(ROUNDS)
+
 .PHONY: bench-samples
 bench-samples: all		## sampled cores against whole traces, half an hour (N=INSTRUCTIONS of each, W='gzip cc1', TRAINING='0 50k 200k')
 	@bench/inputs $(B)/bench/data
