@@ -125,7 +125,7 @@ enum pm_status pm_pipeline_start(struct pm_pipeline *p, uint32_t facts, const ch
 struct pm_feed {
 	/* How many threads may push, batches of one stream always the same one, so that they do not
 	 * wait for each other; 1 at least. Several where making batches is all the work there is:
-	 * every sink is light and takes streams by themselves, as events. */
+	 * every sink is light and takes streams by themselves, all in one form. */
 	unsigned threads;
 	bool packed;			/* batches may be packed: pm_pipeline_push_packed() */
 	bool addresses;			/* ... and somebody looks at their addresses */
