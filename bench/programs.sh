@@ -36,17 +36,17 @@ class P:
     def __init__(s, x): s.x = x
     def f(s, y): return s.x * y + 1
 d = {}
-for i in range(400000):
+for i in range(2400000):
     d[i % 997] = d.get(i % 997, 0) + P(i).f(i % 13)
 s = json.dumps({str(k): [v, v / 3, str(v)] for k, v in d.items()})
-for i in range(10): t = json.loads(s)
-w = re.findall(r'\d{3,}', s * 8)
-print(fib(25), len(w), sum(len(x) for x in w), sorted(w)[:2], sum(x * x for x in range(500000)))
+for i in range(60): t = json.loads(s)
+w = re.findall(r'\d{3,}', s * 48)
+print(fib(29), len(w), sum(len(x) for x in w), sorted(w)[:2], sum(x * x for x in range(3000000)))
 X
 cat > perl.pl <<'X'
 sub fib { my $n = shift; $n < 2 ? $n : fib($n - 1) + fib($n - 2) }
 my (%count, @row);
-for my $i (1 .. 150000) {
+for my $i (1 .. 600000) {
 	my $name = sprintf "row %05d", ($i * 7919) % 10007;
 	push @{$row[$i % 500]}, $name;
 	$count{$name} += length($name) + $i % 13;
@@ -57,18 +57,18 @@ $digits += $1 while $text =~ /\b\w+ 0*(\d+)7/g;
 (my $copy = $text) =~ s/(\w+) (\d)(\d+)/$3-$2 \U$1/g;
 $words++ for split /[ ,\n-]+/, $copy;
 my @sorted = sort { $count{$b} <=> $count{$a} || $a cmp $b } keys %count;
-print fib(22), " $digits $words @sorted[0 .. 3] ", length $copy, "\n";
+print fib(25), " $digits $words @sorted[0 .. 3] ", length $copy, "\n";
 my %by;
 push @{$by{substr $_, -2}}, reverse $_ for @sorted;
 print join(" ", map { "$_:" . @{$by{$_}} } (sort keys %by)[0 .. 9]), "\n";
 X
 cat > sqlite3.sql <<'X'
 create table t(a integer primary key, b text, c real);
-with recursive n(x) as (select 1 union all select x+1 from n where x<200000) insert into t select x, 'row ' || (x*7919%10007), x*0.5 from n;
+with recursive n(x) as (select 1 union all select x+1 from n where x<800000) insert into t select x, 'row ' || (x*7919%10007), x*0.5 from n;
 create index i on t(b);
 select count(*), sum(c), max(b) from t where b like 'row 1%';
 select b, count(*) from t group by b having count(*)>6 order by 2 desc, 1 limit 5;
-select count(*) from t x join t y on x.b=y.b where x.a<4000;
+select count(*) from t x join t y on x.b=y.b where x.a<16000;
 update t set c=c+1 where a%3=0;
 delete from t where a%7=0;
 select sum(length(b)), avg(c) from t;

@@ -620,6 +620,7 @@ static enum pm_status finish(void *self, struct pm_result *r, struct pm_err *err
 		free(t.object);
 	}
 	pm_branch_sum(&w, &s->out);
+	s->out.predicted = s->predicts;
 	if (r)
 		pm_branches_result(&s->out, r);
 	return PM_OK;

@@ -363,7 +363,8 @@ void pm_branches_result(const struct pm_branches *b, struct pm_result *r)
 		pm_result_begin(r, NULL);
 		pm_result_u64(r, "instructions", o->insns, "instructions");
 		pm_result_u64(r, "taken", taken, "branches");
-		pm_result_u64(r, "mispredicted", missed, "branches");
+		if (b->predicted)
+			pm_result_u64(r, "mispredicted", missed, "branches");
 		pm_result_u64(r, "different_branches", o->nbranch, "branches");
 		pm_result_u64(r, "ranges", o->nrange, "ranges");
 		pm_result_str(r, "object", o->path);

@@ -296,9 +296,9 @@ enum pm_status pm_sample_period(const struct pm_warm *w, const struct pm_sample_
 				       (unsigned long long)least);
 	*period = o->period ? o->period : least;
 	if (w->insns / *period < 2)
-		return pm_fail_file(err, "%llu instructions are too short for samples: two periods "
-				    "of %llu are the least", (unsigned long long)w->insns,
-				    (unsigned long long)*period);
+		return pm_fail_file(err, "too short for samples: two periods of %llu instructions "
+				    "are the least, and it has %llu",
+				    (unsigned long long)*period, (unsigned long long)w->insns);
 	return PM_OK;
 }
 

@@ -43,7 +43,7 @@ $ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugma
 ! pugmark: --error expects 0 to 100 percent, as in 2%, not 'x' (see `pugmark sample --help`)
 ! pugmark: core: rob: micro-ops in the reorder buffer: 1 is outside 8..4096
 ! pugmark: a period of 5000 instructions has more than 1 % of them in time: the least is 300000
-! pugmark: few.pug: 1000 instructions are too short for samples: two periods of 300000 are the least
+! pugmark: few.pug: too short for samples: two periods of 300000 instructions are the least, and it has 1000
 ! pugmark: din.din: only .pug files can be read in parts; `pugmark convert` makes a .pug of it
 ! pugmark: -: it can be read only once; `pugmark convert` makes a .pug of it
 ! pugmark: br.pug: pug traces hold no data addresses; samples of a core need them (`pugmark run --exec` traces them)
@@ -72,4 +72,4 @@ $ timeout 20 pugmark sample --store /dev/full gz.pug; timeout 20 pugmark sample 
 # a store of a trace that is too short is not kept; one that was there is
 $ pugmark slice -q --count 1000 gz.pug short.pug; pugmark sample --store short.st short.pug; ls short.st 2>/dev/null; head -c 40 st >few.st; pugmark sample --store few.st short.pug 2>/dev/null; ls few.st
 > few.st
-! pugmark: short.pug: 1000 instructions are too short for samples: two periods of 300000 are the least
+! pugmark: short.pug: too short for samples: two periods of 300000 instructions are the least, and it has 1000

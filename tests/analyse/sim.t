@@ -286,6 +286,10 @@ $ for s in core bounds memory; do pugmark sim -q -s $s --json alone.json rep.pug
 $ for s in branches tree; do pugmark sim -s $s -s mix rep.pug; done; pugmark sim -q -s branches rep.pug >/dev/null
 ! pugmark: 'branches' and 'mix' do not go together: 'branches' needs basic blocks, and cracking into micro-ops, which 'mix' needs, leaves none; run one after the other
 ! pugmark: 'tree' and 'mix' do not go together: 'tree' needs basic blocks, and cracking into micro-ops, which 'mix' needs, leaves none; run one after the other
+# Mispredicted branches are a number only where somebody predicts.
+$ for s in branches branches:predict; do pugmark sim -s $s --json - rep.pug | grep -c '"mispredicted"'; done
+> 0
+> 1
 # A count that is 0 is there as 0, so that a table of many results has its column: what a level can count, its configuration says
 $ for l2 in 32k 1m; do pugmark sim --cache "l1d=4k,8way,64,prefetch=next;l2=$l2,8way,64" --csv - $TESTS/data/real.pug | grep 'l2\.\(evictions\|writebacks\|pf_issued\|read.accesses\),'; done
 > cache.l2.read.accesses,3476,lookups
