@@ -86,10 +86,6 @@ $(B)/libpugmark.a: $(LIBOBJS) $(EXTRA_OBJS)
 $(B)/%.o: %.c Makefile | $(GEN)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(CFLAGS) $(ROOM) -MMD -MP -c -o $@ $<
-# Here, because every folder has said by now what has to be generated first.
-$(B)/pic/%.o: %.c Makefile src/library/library.mk | $(GEN)
-	@mkdir -p $(@D)
-	$(call say,PIC,$<)$(CC) $(PIC_CFLAGS) -MMD -MP -c -o $@ $<
 # Two files know by a number which sources made what a run keeps on disk: translations, and forms of instructions. It is of
 # their bytes, not of the time, so that two builds of the same sources are the same.
 FORM_SRCS  := $(sort $(wildcard src/isa/x86/*.[ch]))
@@ -97,8 +93,8 @@ CACHE_SRCS := $(sort $(wildcard $(foreach d,base elf isa/x86 collect/translate c
 number_of   = -DPM_SOURCES='"$(VERSION) $(shell cat $1 | sha256sum | cut -c 1-16)"'
 $(B)/src/collect/cache/dir.o: $(CACHE_SRCS)
 $(B)/src/collect/cache/dir.o: CFLAGS += $(call number_of,$(CACHE_SRCS))
-$(B)/src/isa/x86/form.o $(B)/pic/src/isa/x86/form.o: $(FORM_SRCS)
-$(B)/src/isa/x86/form.o $(B)/pic/src/isa/x86/form.o: CFLAGS += $(call number_of,$(FORM_SRCS))
+$(B)/src/isa/x86/form.o: $(FORM_SRCS)
+$(B)/src/isa/x86/form.o: CFLAGS += $(call number_of,$(FORM_SRCS))
 
 # Not what guests are built from: that is large, and anybody's.
 -include $(shell find $(B) \( -path $(B)/guest -o -path $(B)/bolt \) -prune -o -name '*.d' -type f -print 2>/dev/null)

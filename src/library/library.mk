@@ -4,12 +4,16 @@
 SOVERSION   := 1
 SOFILE      := libpugmark.so.$(SOVERSION).0.0
 PUBLIC_SRCS := $(filter $(foreach d,base elf isa trace transform analyse library,src/$d/%),$(SRCS))
-PUBLIC_OBJS := $(PUBLIC_SRCS:%.c=$(B)/pic/%.o)
+PUBLIC_OBJS := $(PUBLIC_SRCS:%.c=$(B)/%.o)
 PUBLIC_LIBS := $(filter-out -lfdt,$(LDLIBS))
-PIC_CFLAGS   = $(filter-out -fno-pie,$(CFLAGS)) -fPIC -fvisibility=hidden
+PIC          = -fPIC -fvisibility=hidden
+PIC_CFLAGS   = $(filter-out -fno-pie,$(CFLAGS)) $(PIC)
 PIC_LDFLAGS  = $(filter-out -no-pie -Wl$(comma)--dynamic-list=%,$(LDFLAGS))
 SHARED_LIB  := $(addprefix $(B)/lib/,$(SOFILE) libpugmark.so.$(SOVERSION) libpugmark.so)
 comma       := ,
+
+# The executable has the same objects: hidden names cost it nothing.
+$(PUBLIC_OBJS): CFLAGS += $(PIC)
 
 .PHONY: lib
 lib: $(SHARED_LIB) $(B)/lib/libpugmark.a	## build the library for other programs, in $(B)/lib

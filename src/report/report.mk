@@ -2,7 +2,6 @@
 # report.mk - the style and the script of every page are in the executable
 
 $(B)/src/report/html.o: $(wildcard src/report/page/*)
-$(B)/pic/src/report/html.o: $(wildcard src/report/page/*)
 
 # What drives the browser in tests/check-browser: from the npm registry, each package pinned by hash.
 BROWSER := .cache/browser
