@@ -30,7 +30,8 @@ $(STRESS): tests/stress/stress.c
 # REST_OPT=-O0: tests, and what does not trace processes, are compiled without optimization.
 TEST_CFLAGS = $(CFLAGS) $(REST_OPT)
 ifdef REST_OPT
-REST := analyse cli report sweep transform library collect/citcat collect/instrument collect/machine collect/qemu collect/query collect/record
+REST := analyse cli report sweep transform library collect/citcat \
+        collect/instrument collect/machine collect/qemu collect/query collect/record
 $(foreach d,$(REST),$(B)/src/$d/%.o): override OPT := $(REST_OPT)
 endif
 

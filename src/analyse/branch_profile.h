@@ -75,8 +75,8 @@ extern const struct pm_chain_sink_ops pm_sim_branches;
 /* What the sink @self has counted; after finish(). Borrowed from it. */
 const struct pm_branches *pm_sim_branches_of(const void *self);
 
-/* How much there is of it, per object, into the object that is open in @r; mispredictions only where
- * they were asked for. */
+/* How much there is of it, per object, into the object that is open in @r; mispredictions only
+ * where they were asked for. */
 struct pm_result;
 void pm_branches_result(const struct pm_branches *b, struct pm_result *r);
 
