@@ -122,6 +122,27 @@ void pm_heap_ahead(size_t n)
 	free(all);
 }
 
+void *pm_map_shared(int fd, size_t n)
+{
+	uint8_t *room = mmap(NULL, n + HUGE_PAGE, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	const size_t odd = -(uintptr_t)room % HUGE_PAGE;
+	void *p;
+
+	if (room == MAP_FAILED)
+		return NULL;
+	p = mmap(room + odd, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+		 fd, 0);
+	if (p == MAP_FAILED) {
+		munmap(room, n + HUGE_PAGE);
+		return NULL;
+	}
+	if (odd)
+		munmap(room, odd);
+	munmap(room + odd + n, HUGE_PAGE - odd);
+	return p;
+}
+
 void *pm_grow_raw(void *v, size_t *cap, size_t elem)
 {
 	*cap = *cap ? *cap * 2 : 16;

@@ -39,6 +39,9 @@ void pm_open_heap(void);
 /* About @n bytes will be wanted, in large blocks and by several threads: of that heap, all of
  * them. */
 void pm_heap_ahead(size_t n);
+/* All @n bytes of the file @fd, shared; they begin in memory where a huge page does. NULL: errno
+ * says why. The caller munmap()s it. */
+void *pm_map_shared(int fd, size_t n);
 
 /* ---- a growing array: `struct x *v; size_t n, cap;` ------------------------------------- */
 /* Room for one more element behind @n; may move the array. */

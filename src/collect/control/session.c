@@ -32,9 +32,8 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 		return pm_fail_errno(err, "cannot create shared memory");
 	if (ftruncate(s->data_fd, (off_t)RT_DATA_SIZE))
 		return pm_fail_errno(err, "cannot size shared memory");
-	s->data = mmap(NULL, RT_DATA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		       s->data_fd, 0);
-	if (s->data == MAP_FAILED)
+	s->data = pm_map_shared(s->data_fd, RT_DATA_SIZE);
+	if (!s->data)
 		return pm_fail_errno(err, "cannot map shared memory");
 	if (!pm_temp_seal(s->data_fd, 0))
 		return pm_fail_errno(err, "cannot seal shared memory");

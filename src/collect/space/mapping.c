@@ -6,6 +6,7 @@
 #include "collect/space/space_internal.h"
 
 #define MOST_READY (128u << 10)		/* bytes of code */
+#define LARGE_CODE (4u << 20)		/* there will be more: large pages */
 #define UNITS_READ 32u
 
 /* @m has got another unit. What it was made from is rarely read again, and a page fault maps 16
@@ -31,6 +32,10 @@ void make_ready(struct spaces *s, struct module *m, uint64_t len)
 		from = m->code.ready;
 	more = more < MOST_READY ? more : MOST_READY;
 	to = up(len + more, PAGE);
+	if (len >= LARGE_CODE && to + LARGE_PAGE <= m->code.cap) {
+		to = up(m->code.off + to, LARGE_PAGE) - m->code.off;
+		make_large_pages(s, m->code.off + from, to - from);
+	}
 	m->code.ready = to < m->code.cap ? to : m->code.cap;
 	if (to > from + PAGE && to <= m->code.cap)
 		madvise(code_ptr(s, m, (uint32_t)from), to - from, MADV_POPULATE_WRITE);

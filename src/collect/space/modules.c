@@ -187,6 +187,16 @@ static uint64_t find_room(const struct spaces *s, const struct space *sp, struct
 #undef PLACE
 }
 
+/* A piece of the code file that is to be at @at: as far into a large page in the one as in the
+ * other. */
+static uint64_t next_piece(struct space *sp, uint64_t at, uint64_t size)
+{
+	const uint64_t off = sp->next + (sp->i386 ? 0 : (at - sp->next) & (LARGE_PAGE - 1));
+
+	sp->next = up(off + size, 1 << 16);
+	return off;
+}
+
 /* A piece of the code file for translations, and where in the process it will be: m->code.at, 0:
  * nowhere. */
 static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
@@ -210,8 +220,7 @@ static void find_code_area(struct spaces *s, struct space *sp, struct module *m)
 	else
 		size = find_room(s, sp, m, size);
 	m->code.cap = size;
-	m->code.off = sp->next;
-	sp->next += size;
+	m->code.off = next_piece(sp, m->code.at, size);
 }
 
 static void find_shadows(const struct spaces *s, struct space *sp, struct module *m)
@@ -219,15 +228,13 @@ static void find_shadows(const struct spaces *s, struct space *sp, struct module
 	if (sp->i386)
 		return;
 	m->shadow.len = up((m->text.hi - m->text.lo) * 4, PAGE);
-	m->shadow.off = sp->next;
-	sp->next += up(m->shadow.len, 1 << 16);
+	m->shadow.off = next_piece(sp, shadow_at(m), m->shadow.len);
 	if (s->counts && shadow_overlaps(sp, m, shadow_at(m)))
 		m->shadow.present = false;
 	if (s->counts && m->shadow.present && !m->generated.may_change &&
 	    !shadow_overlaps(sp, m, counting_shadow_at(m))) {
 		m->counting_copies = true;
-		m->shadow.counting_off = sp->next;
-		sp->next += up(m->shadow.len, 1 << 16);
+		m->shadow.counting_off = next_piece(sp, counting_shadow_at(m), m->shadow.len);
 	}
 }
 

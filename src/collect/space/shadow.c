@@ -244,6 +244,23 @@ uint32_t *shadow_copy_index(const struct module *m)
 	return m->shadow.entry_from ? memcpy(pm_alloc(n), m->shadow.entry_from, n) : NULL;
 }
 
+/* Where a large page of the shadow has much that is needed, it is one: each return reads it. */
+static void make_shadow_large(const struct spaces *s, const struct module *m)
+{
+	const uint64_t end = m->shadow.off + m->shadow.len;
+	uint64_t at = up(m->shadow.off, LARGE_PAGE);
+
+	for (; at + LARGE_PAGE <= end; at += LARGE_PAGE) {
+		const uint32_t first = (uint32_t)((at - m->shadow.off) / PAGE);
+		uint32_t n = 0;
+
+		for (uint32_t i = 0; i < LARGE_PAGE / PAGE; i++)
+			n += has_page(m->stored.needed, first + i);
+		if (n >= LARGE_PAGE / PAGE / 4)
+			make_large_pages(s, at, LARGE_PAGE);
+	}
+}
+
 void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 {
 	const struct shadow_entry *e = m->stored.entries;
@@ -255,6 +272,7 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 			space_shadow(s, sp, m, m->text.lo + e[i].pc, m->code.at + e[i].code);
 		return;
 	}
+	make_shadow_large(s, m);
 	m->shadow.entry_from = pm_alloc((npages + 1ull) * sizeof *m->shadow.entry_from);
 	memcpy(m->shadow.filled, m->stored.needed, shadow_bits(m));
 	for (uint32_t i = 0; i <= n; i++) {

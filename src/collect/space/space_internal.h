@@ -16,6 +16,10 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23		/* Linux 5.14; before, a hint that is refused */
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25		/* Linux 6.1; likewise */
+#endif
+#define LARGE_PAGE (2ull << 20)
 #define SPACE_SIZE (8ull << 30)		/* of the code file per space; virtual */
 #define LINKS32_SIZE (16ull << 20)
 
@@ -62,6 +66,8 @@ static inline void patch32(uint8_t *at, uint32_t v)
 }
 
 /* spaces.c */
+/* What of the code file's [@at, @at + @n) can become large pages does, if the kernel has any. */
+void make_large_pages(const struct spaces *s, uint64_t at, uint64_t n);
 void clear_data(const struct spaces *s, uint64_t at, uint64_t stop);
 void copy_data(struct spaces *s, uint64_t from, uint64_t to, uint64_t len);
 

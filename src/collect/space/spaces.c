@@ -17,9 +17,8 @@ enum pm_status spaces_open(struct spaces *s, struct pm_err *err)
 		return pm_fail_errno(err, "cannot create shared memory");
 	if (ftruncate(s->code_fd, (off_t)RT_CODE_SIZE))
 		return pm_fail_errno(err, "cannot size shared memory");
-	s->code = mmap(NULL, RT_CODE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		       s->code_fd, 0);
-	if (s->code == MAP_FAILED)
+	s->code = pm_map_shared(s->code_fd, RT_CODE_SIZE);
+	if (!s->code)
 		return pm_fail_errno(err, "cannot map shared memory");
 	/* From here on nobody can write to it but by the mapping above, whatever descriptor of it
 	 * they get. The price: no holes can be punched, so the memory of a region goes to its next
@@ -32,7 +31,7 @@ enum pm_status spaces_open(struct spaces *s, struct pm_err *err)
 
 void spaces_close(struct spaces *s)
 {
-	if (s->code && s->code != MAP_FAILED)
+	if (s->code)
 		munmap(s->code, RT_CODE_SIZE);
 	if (s->code_fd >= 0)
 		close(s->code_fd);
@@ -75,10 +74,25 @@ void copy_data(struct spaces *s, uint64_t from, uint64_t to, uint64_t len)
 		space_write(s, to + (at - from), s->code + at, end - at);
 }
 
+void make_large_pages(const struct spaces *s, uint64_t at, uint64_t n)
+{
+	const uint64_t end = (at + n) & ~(LARGE_PAGE - 1);
+
+	for (uint64_t i = up(at, LARGE_PAGE); i < end; i += LARGE_PAGE) {
+		uint8_t *first = s->code + i;
+
+		/* it must not be a hole */
+		__atomic_fetch_or(first, 0, __ATOMIC_RELAXED);
+		if (madvise(first, LARGE_PAGE, MADV_COLLAPSE))
+			return;
+	}
+}
+
 void space_write(const struct spaces *s, uint64_t at, const void *p, size_t n)
 {
 	const uint64_t from = at & ~(PAGE - 1);
 
+	make_large_pages(s, at, n);
 	/* one call costs less than a fault for each page */
 	if (at + n - from > PAGE)
 		madvise(s->code + from, at + n - from, MADV_POPULATE_WRITE);
