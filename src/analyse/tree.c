@@ -194,10 +194,52 @@ static uint32_t find_above(const struct pm_tree *t, uint32_t parent, uint32_t fu
 	return parent;
 }
 
-void pm_tree_rename(const struct pm_tree *from, struct pm_tree *to, const uint32_t *of,
+/* Does each context of @from stay one of its own? */
+static bool all_stay(const struct pm_tree *from, const uint32_t *of, size_t nfunction,
+		     const bool *folds)
+{
+	bool *taken = pm_alloc(nfunction), stay = true;
+
+	for (size_t i = 0; stay && i < from->nfunction; i++) {
+		stay = !taken[of[i]];
+		taken[of[i]] = true;
+	}
+	for (size_t i = 1; stay && i < from->n; i++) {
+		const struct pm_tree_node *n = from->node + i;
+
+		stay = !folds[of[n->function]] || from->node[n->parent].function != n->function;
+	}
+	free(taken);
+	return stay;
+}
+
+/* @to, which has no contexts, gets those of @from with their functions' new numbers. */
+static void move_contexts(struct pm_tree *from, struct pm_tree *to, const uint32_t *of)
+{
+	const struct pm_tree had = *to;
+
+	to->node = from->node;
+	to->n = from->n;
+	to->cap = from->cap;
+	to->cost = from->cost;
+	to->cap_cost = from->cap_cost;
+	to->overflow = from->overflow;
+	to->unhashed = true;
+	for (size_t i = 0; i < to->n; i++)
+		to->node[i].function = of[to->node[i].function];
+	from->node = had.node;
+	from->n = had.n;
+	from->cap = had.cap;
+	from->cost = NULL;
+	from->cap_cost = 0;
+	from->overflow = 0;
+	memset(from->slot, 0, (from->mask + 1) * sizeof *from->slot);
+}
+
+void pm_tree_rename(struct pm_tree *from, struct pm_tree *to, const uint32_t *of,
 		    const bool *folds, bool recursion)
 {
-	uint32_t *number = pm_alloc(from->n * sizeof *number);
+	uint32_t *number;
 
 	to->nevent = from->nevent;
 	to->ncost = from->ncost;
@@ -205,6 +247,11 @@ void pm_tree_rename(const struct pm_tree *from, struct pm_tree *to, const uint32
 	memcpy(to->column, from->column, sizeof to->column);
 	to->max_depth = UINT32_MAX;
 	to->max_nodes = UINT32_MAX;
+	if (!recursion && all_stay(from, of, to->nfunction, folds)) {
+		move_contexts(from, to, of);
+		return;
+	}
+	number = pm_alloc(from->n * sizeof *number);
 	if (to->ncost) {
 		to->cap_cost = to->cap;
 		to->cost = pm_alloc(to->cap * to->ncost * sizeof *to->cost);

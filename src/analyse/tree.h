@@ -119,9 +119,10 @@ struct pm_tree_sum { uint64_t self, inclusive, calls; uint32_t function; };
 struct pm_tree_sum *pm_tree_functions(const struct pm_tree *t);
 void pm_tree_sort_functions(struct pm_tree_sum *v, size_t n);	/* the most inclusive first */
 /* The same contexts with other functions: @of[function] is the new number, in @to, which has been
- * initialised and has them. A function right below itself stays in its context if @folds says so
- * of it; with @recursion all do, however far below. */
-void pm_tree_rename(const struct pm_tree *from, struct pm_tree *to, const uint32_t *of,
+ * initialised and has them, and no contexts yet. @from is empty then, or as it was. A function
+ * right below itself stays in its context if @folds says so of it; with @recursion all do, however
+ * far below. */
+void pm_tree_rename(struct pm_tree *from, struct pm_tree *to, const uint32_t *of,
 		    const bool *folds, bool recursion);
 /* Contexts in the order in which a page or file lists them: depth first, below each the names in
  * alphabetical order. The caller free()s it. */

@@ -286,7 +286,7 @@ static uint32_t name_function(struct tree_functions *f, const struct pm_tree *ra
 	return k;
 }
 
-void tree_functions_name(struct tree_functions *f, const struct pm_tree *raw, bool lines,
+void tree_functions_name(struct tree_functions *f, struct pm_tree *raw, bool lines,
 			 bool recursion, struct pm_tree *to)
 {
 	uint32_t *of = pm_alloc(raw->nfunction * sizeof *of);

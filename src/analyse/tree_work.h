@@ -76,7 +76,7 @@ size_t tree_functions_rows(struct tree_functions *f, struct pm_tree *t, const ch
 uint32_t tree_named(struct tree_functions *f, struct pm_tree *t, const char *name, uint8_t flags);
 /* @raw with names, if @lines with source lines, and the names of generated code; what has none is
  * one function of its object. @recursion: as pm_tree_rename(). */
-void tree_functions_name(struct tree_functions *f, const struct pm_tree *raw, bool lines,
+void tree_functions_name(struct tree_functions *f, struct pm_tree *raw, bool lines,
 			 bool recursion, struct pm_tree *to);
 void tree_functions_release(struct tree_functions *f);
 

@@ -40,7 +40,7 @@ static uint32_t add_context(struct grown *t, uint32_t at)
 
 	if (x.cells - 1u >= RT_TREE_MOST_CELLS)
 		return 0;
-	pm_grow(t->v, t->n, t->cap);
+	pm_grow(t->v, t->n, t->cap);	/* the process may have written over tree_nodes */
 	g = t->v + t->n;
 	*g = (struct pm_grown){ x.self, x.calls, 0, x.parent < at ? t->number[x.parent] : 0,
 				x.function };
@@ -74,6 +74,8 @@ void grow_end(struct tracer *t, uint32_t i)
 	pm_acquired_from_process(b);
 	if (g.cells > RT_TREE_CELLS_MAX)
 		g.cells = RT_TREE_CELLS_MAX;
+	g.cap = (b->tree_nodes < g.cells ? b->tree_nodes : g.cells) + 1;
+	g.v = pm_alloc_unset(g.cap * sizeof *g.v);
 	g.number = pm_alloc((g.cells + 1) * sizeof *g.number);
 	for (uint32_t k = 0, cells; k < g.cells && (cells = add_context(&g, k)); )
 		k += cells;
