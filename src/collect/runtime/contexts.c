@@ -29,12 +29,12 @@
  * back (trace_cut()). Who is killed has all in its tree but what the register had.
  * THREADS have trees of their own, which are added up as they end (consume/grow.c, analyse's
  * tree_grown.c). A process that is forked begins with an empty one, as its trace would.
- * MEMORY. A context takes a cell of 64 bytes, that of a large function up to RT_TREE_MOST_CELLS,
- * and its slot of the hash table. Both are in large pages where there is much of them, if the
- * kernel has any. After --max-contexts of a thread, or when 7 of 8 cells are in use, new ones have
- * their functions below one, '[other contexts]', which is said at the end. Calls that nest deeper
- * than RT_TREE_FRAMES_MAX forget the outer half of their callers: a page that faults is behind the
- * last frame.
+ * MEMORY. A context takes one or two cells of 64 bytes, that of a huge function
+ * RT_TREE_MOST_CELLS, and its slot of the hash table. Both are in large pages where there is much
+ * of them, if the kernel has any. After --max-contexts of a thread, or when 7 of 8 cells are in
+ * use, new ones have their functions below one, '[other contexts]', which is said at the end. Calls
+ * that nest deeper than RT_TREE_FRAMES_MAX forget the outer half of their callers: a page that
+ * faults is behind the last frame.
  * NOT HERE are 32-bit programs, recordings, parts of runs (regions, threads, --pid) and what other
  * events need: consumers walk a trace for these. PUGMARK_NO_GROWING=1 in the environment: always.
  */
