@@ -7,88 +7,146 @@
 #include "analyse/bpred.h"
 #include "base/mem.h"
 
+#define INLINE	static inline __attribute__((always_inline))
+/* Of what runs often there are two, one for processors where a lane of each table fits into a
+ * register. */
+#define TARGET_AVX2	__attribute__((target("avx2,bmi,bmi2")))
+
+static inline bool has_avx2(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+}
+
 /* ---- history (1), (2): bits in a ring, and folds that are kept up to date ------------------- */
 
-#define RING	1024			/* more than the longest history, a power of two */
+#define RING	1024			/* more than the longest history and what branches of a
+					 * batch append; a power of two */
 #define LANES	16			/* no fewer than tables; a fold has at most 14 bits */
+#define AHEAD	32			/* branches of a batch: their hashes are computed at once */
+#define LEAVE	16			/* bits that leave histories, as many as a lane has */
 
-/* Three folds of each table: as wide as its index, its tag, its tag - 1. */
+/* A lane for each table: one AVX2 register, or two of SSE2. */
+typedef uint16_t lanes_t __attribute__((vector_size(2 * LANES)));
+typedef int16_t signed_lanes_t __attribute__((vector_size(2 * LANES)));
+
+/* Three folds of each table: as wide as its index, its tag, its tag - 1. They are the high bits of
+ * their lanes, so that what moves beyond the width is gone. */
 enum { FOLD_INDEX, FOLD_TAG, FOLD_TAG1, FOLDS };
 struct folds {
-	uint16_t v[FOLDS][LANES] __attribute__((aligned(16)));
-	uint16_t mask[FOLDS][LANES] __attribute__((aligned(16)));	/* of the fold's bits */
-	uint16_t out[FOLDS][LANES] __attribute__((aligned(16)));	/* where a bit leaves */
+	lanes_t v[FOLDS];
+	lanes_t in[FOLDS];		/* where a new bit comes in */
+	lanes_t out[FOLDS];		/* where a bit leaves */
+	uint16_t scale[FOLDS][LANES] __attribute__((aligned(32)));	/* 2^width */
+	uint16_t mask[FOLDS][LANES] __attribute__((aligned(32)));	/* 2^width - 1 */
 };
 
 struct history {
-	uint8_t ring[2 * RING];		/* twice the same, so that nobody needs to wrap around */
+	/* Bits, 0 or 255. Twice the same, so that nobody needs to wrap around. */
+	uint8_t ring[2 * RING];
 	unsigned at;			/* the newest bit; less than RING */
 	uint32_t path;
 	struct folds f;
 };
 
+/* The bits of a batch, which are in the ring: how many have been folded, and what leaves. */
+struct leaving { unsigned at; lanes_t gone; unsigned left; };
+
 static void fold_init(struct folds *f, unsigned table, unsigned fold, unsigned len,
 		      unsigned width)
 {
+	f->in[fold][table] = 1u << (16 - width);
+	f->out[fold][table] = 1u << (16 - width) << len % width;
+	f->scale[fold][table] = 1u << width;
 	f->mask[fold][table] = (1u << width) - 1;
-	f->out[fold][table] = 1u << len % width;
 }
 
-static inline __m128i load(const uint16_t *p)
+INLINE __m128i load(const uint16_t *p)
 {
 	return _mm_load_si128((const __m128i *)p);
 }
 
-/* All ones in the lanes whose bits are set in @bits, lanes 0..7. */
-static inline __m128i lanes_of(unsigned bits)
+static inline void push(struct history *h, unsigned bit)
 {
-	const __m128i bit = _mm_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128);
-
-	return _mm_cmpeq_epi16(_mm_and_si128(_mm_set1_epi16((short)bits), bit), bit);
-}
-
-/* A fold moves left by one, the new bit comes in, the one that is too old goes, and what has moved
- * beyond the width comes in again. */
-static inline void append(struct history *h, unsigned bit, const uint16_t *length, unsigned n)
-{
-	const __m128i one = _mm_set1_epi16(1), in = _mm_set1_epi16((short)bit);
-	const uint8_t *newest;
-	unsigned old = 0;
-
 	h->at = (h->at - 1) & (RING - 1);
-	newest = h->ring + h->at;
-	h->ring[h->at] = h->ring[h->at + RING] = bit;
-#pragma GCC unroll 16
-	for (unsigned i = 0; i < n; i++)
-		old |= (unsigned)newest[length[i]] << i;
-	for (unsigned half = 0; half < (n > 8 ? 2 : 1); half++) {
-		const __m128i gone = lanes_of(old >> 8 * half & 255);
-
-#pragma GCC unroll 3
-		for (unsigned k = 0; k < FOLDS; k++) {
-			uint16_t *v = h->f.v[k] + 8 * half;
-			__m128i m = load(h->f.mask[k] + 8 * half), x = load(v);
-
-			x = _mm_or_si128(_mm_add_epi16(x, x), in);
-			x = _mm_xor_si128(x, _mm_and_si128(gone, load(h->f.out[k] + 8 * half)));
-			x = _mm_xor_si128(x, _mm_and_si128(_mm_cmpgt_epi16(x, m), one));
-			_mm_store_si128((__m128i *)v, _mm_and_si128(x, m));
-		}
-	}
+	h->ring[h->at] = h->ring[h->at + RING] = -bit;
 }
 
-static inline void history_branch(struct history *h, const struct pm_br *b, const uint16_t *length,
-				  unsigned n)
+/* How many bits a branch appends; *@bits: they, the first one highest. */
+static inline unsigned bits_of(const struct pm_br *b, unsigned *bits)
 {
 	uint64_t t = b->target;
 
 	if (b->flags & PM_BR_COND) {
-		append(h, (b->flags & PM_BR_TAKEN) != 0, length, n);
-	} else if (b->flags & (PM_BR_INDIRECT | PM_BR_RET)) {
-		t ^= t >> 3 ^ t >> 7;
-		append(h, t >> 1 & 1, length, n);
-		append(h, t & 1, length, n);
+		*bits = (b->flags & PM_BR_TAKEN) != 0;
+		return 1;
 	}
+	if (!(b->flags & (PM_BR_INDIRECT | PM_BR_RET)))
+		return 0;
+	t ^= t >> 3 ^ t >> 7;
+	*bits = t & 3;
+	return 2;
+}
+
+/* The bits of @n branches, which fold() takes in one by one. */
+INLINE struct leaving push_all(struct history *h, const struct pm_br *b, size_t n)
+{
+	struct leaving w = { .at = h->at };
+	unsigned bits;
+
+	for (size_t i = 0; i < n; i++)
+		switch (bits_of(b + i, &bits)) {
+		case 2:
+			push(h, bits >> 1);
+			/* fall through */
+		case 1:
+			push(h, bits & 1);
+		}
+	return w;
+}
+
+/* What the next 16 bits push out, of each table: the first one is the sign of its lane. */
+INLINE void look_out(const struct history *h, struct leaving *w, const uint16_t *length, unsigned n)
+{
+	const uint8_t *last = h->ring + ((w->at - LEAVE) & (RING - 1));
+	uint16_t gone[LANES] __attribute__((aligned(32))) = { 0 };
+
+#pragma GCC unroll 16
+	for (unsigned i = 0; i < n; i++)
+		gone[i] = _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(last + length[i])));
+	memcpy(&w->gone, gone, sizeof gone);
+	w->left = LEAVE;
+}
+
+/* The next bit: a fold moves left by one, the new bit comes in, the one that is too old goes, and
+ * what has moved beyond the width comes in again. */
+INLINE void fold(const struct history *h, struct leaving *w, lanes_t v[FOLDS], unsigned bit,
+		 const uint16_t *length, unsigned n)
+{
+	lanes_t gone;
+
+	if (!w->left)
+		look_out(h, w, length, n);
+	gone = (lanes_t)((signed_lanes_t)w->gone >> 15);
+#pragma GCC unroll 3
+	for (unsigned k = 0; k < FOLDS; k++) {
+		const lanes_t again = (lanes_t)((signed_lanes_t)v[k] >> 15) ^ (uint16_t)-bit;
+
+		v[k] = (v[k] + v[k]) ^ (again & h->f.in[k]) ^ (gone & h->f.out[k]);
+	}
+	w->gone += w->gone;
+	w->left--;
+	w->at = (w->at - 1) & (RING - 1);
+}
+
+INLINE void history_branch(struct history *h, const struct pm_br *b, struct leaving *w,
+			   lanes_t v[FOLDS], const uint16_t *length, unsigned n)
+{
+	unsigned bits, k = bits_of(b, &bits);
+
+	if (k == 2)
+		fold(h, w, v, bits >> 1, length, n);
+	if (k)
+		fold(h, w, v, bits & 1, length, n);
 	h->path = (h->path << 1 | ((b->pc ^ b->pc >> 2 ^ b->pc >> 5) & 1)) & 0xffff;
 }
 
@@ -107,7 +165,15 @@ static const uint16_t path_scale[LANES] __attribute__((aligned(16))) = {
 	1 << 12, 1 << 11, 1 << 15, 1 << 14,
 };
 
-static inline void hash_lanes(const struct history *h, uint64_t pc, uint64_t pc_high,
+INLINE __m128i fold_of(const struct folds *f, unsigned fold, unsigned table)
+{
+	const uint16_t *v = (const uint16_t *)(f->v + fold);
+
+	return _mm_mulhi_epu16(load(v + table), load(f->scale[fold] + table));
+}
+
+/* Of the folds that have been stored in @h. */
+INLINE void hash_lanes(const struct history *h, uint64_t pc, uint64_t pc_high,
 			      unsigned table, const uint16_t *path_mask, struct hashes *to)
 {
 	const struct folds *f = &h->f;
@@ -116,12 +182,12 @@ static inline void hash_lanes(const struct history *h, uint64_t pc, uint64_t pc_
 	__m128i q = _mm_and_si128(_mm_set1_epi16((short)h->path), load(path_mask + table)), x, y;
 
 	x = _mm_xor_si128(pc0, _mm_mulhi_epu16(high, load(pc_scale + table)));
-	x = _mm_xor_si128(x, load(f->v[FOLD_INDEX] + table));
+	x = _mm_xor_si128(x, fold_of(f, FOLD_INDEX, table));
 	q = _mm_xor_si128(q, _mm_mulhi_epu16(q, load(path_scale + table)));
 	x = _mm_and_si128(_mm_xor_si128(x, q), load(f->mask[FOLD_INDEX] + table));
 	_mm_store_si128((__m128i *)(to->index + table), x);
-	y = load(f->v[FOLD_TAG1] + table);
-	y = _mm_xor_si128(_mm_add_epi16(y, y), load(f->v[FOLD_TAG] + table));
+	y = fold_of(f, FOLD_TAG1, table);
+	y = _mm_xor_si128(_mm_add_epi16(y, y), fold_of(f, FOLD_TAG, table));
 	y = _mm_and_si128(_mm_xor_si128(y, pc9), load(f->mask[FOLD_TAG] + table));
 	_mm_store_si128((__m128i *)(to->tag + table), y);
 }
@@ -133,8 +199,6 @@ static const uint16_t tage_path_mask[LANES] __attribute__((aligned(16))) = {
 };
 
 /* ---- TAGE ----------------------------------------------------------------------------------- */
-
-#define AHEAD	32			/* branches whose hashes are computed at once */
 
 struct tage_entry { int8_t ctr; uint8_t useful; uint16_t tag; };
 struct tage_loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
@@ -203,7 +267,7 @@ static void *tagescl_create(const struct pm_bp_args *a)
 }
 
 /* (4) */
-static bool tage_predict(struct tage *t, const struct tage_at *at)
+INLINE bool tage_predict(struct tage *t, const struct tage_at *at)
 {
 	const struct tage_entry *e;
 	unsigned hit = 0;
@@ -228,12 +292,12 @@ static bool tage_predict(struct tage *t, const struct tage_at *at)
 	return t->taken;
 }
 
-static inline int clip_step(int v, bool up, int lo, int hi)
+INLINE int clip_step(int v, bool up, int lo, int hi)
 {
 	return up ? v + (v < hi) : v - (v > lo);
 }
 
-static void allocate(struct tage *t, bool taken)
+static __attribute__((noinline)) void allocate(struct tage *t, bool taken)
 {
 	int i = t->provider + 1, got = 0, failed = 0;
 
@@ -262,7 +326,7 @@ static void allocate(struct tage *t, bool taken)
 }
 
 /* (5) */
-static void tage_learn(struct tage *t, bool taken, bool right)
+INLINE void tage_learn(struct tage *t, bool taken, bool right)
 {
 	bool grow = t->taken != taken && t->provider < TAGE_TABLES - 1;
 	struct tage_entry *e = NULL;
@@ -299,7 +363,7 @@ static void tage_learn(struct tage *t, bool taken, bool right)
 
 /* ---- loops (6) ------------------------------------------------------------------------------ */
 
-static struct tage_loop *loop_find(struct tage *t, uint64_t pc)
+INLINE struct tage_loop *loop_find(struct tage *t, uint64_t pc)
 {
 	struct tage_loop *set = t->loop[pc % LOOP_SETS];
 
@@ -369,7 +433,7 @@ static void loop_learn(struct tage *t, struct tage_loop *l, uint64_t pc, bool ta
 /* The guess is the lowest bit of every index and nothing else is: branches that share a counter
  * then agree about it, most of them that TAGE is right. Mixed into the hash, a program with more
  * branches than entries (cc1: 22,000) had its corrector undo what TAGE knew. */
-static inline uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i)
+INLINE uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i)
 {
 	const unsigned log = SC_LOG - 1;
 	uint64_t x = pc ^ pc >> log ^ (uint64_t)i * 0x51 ^ h ^ h >> (log - 2) ^ h >> (2 * log - 3) ^
@@ -397,7 +461,7 @@ static unsigned tage_confidence(const struct tage *t)
  * quarter: between a quarter and a half (strong), or up to a quarter (medium) a chooser counter
  * (-32..31) tells who has been right in such cases. Training: when the sum was wrong or below the
  * threshold; the threshold is a global and a per-pc part, both adapt. */
-static inline void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, uint16_t *to)
+INLINE void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, uint16_t *to)
 {
 	unsigned k = 0;
 
@@ -414,7 +478,7 @@ static inline void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, 
 }
 
 /* @at: filled in by what TAGE says. */
-static inline int sc_sum(struct tage *t, uint64_t pc, bool guess, unsigned conf, uint16_t *at)
+INLINE int sc_sum(struct tage *t, uint64_t pc, bool guess, unsigned conf, uint16_t *at)
 {
 	int sum = SC_TABLES;
 
@@ -428,7 +492,7 @@ static inline int sc_sum(struct tage *t, uint64_t pc, bool guess, unsigned conf,
 	return sum;
 }
 
-static bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
+INLINE bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
 {
 	unsigned conf = tage_confidence(t);
 	int sum = sc_sum(t, pc, guess, conf, at), size = sum < 0 ? -sum : sum;
@@ -469,13 +533,18 @@ static bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t
 }
 
 /* The hashes of @n branches into t->ahead, and their history. */
-static void look_ahead(struct tage *t, const struct pm_br *b, size_t n)
+INLINE void look_ahead(struct tage *t, const struct pm_br *b, size_t n)
 {
+	struct leaving w = push_all(&t->h, b, n);
+	lanes_t v[FOLDS];
+
+	memcpy(v, t->h.f.v, sizeof v);
 	for (size_t i = 0; i < n; i++) {
 		struct tage_at *at = t->ahead + i;
 		const uint64_t pc = b[i].pc;
 
 		if (b[i].flags & PM_BR_COND) {
+			memcpy(t->h.f.v, v, sizeof v);
 			hash_lanes(&t->h, pc, pc >> 6, 0, tage_path_mask, &at->h);
 			hash_lanes(&t->h, pc, pc >> 6, 8, tage_path_mask, &at->h);
 			at->base = (pc ^ pc >> TAGE_BASE_LOG) & ((1u << TAGE_BASE_LOG) - 1);
@@ -493,11 +562,12 @@ static void look_ahead(struct tage *t, const struct pm_br *b, size_t n)
 			if (b[i].target <= pc)
 				t->imli = taken ? t->imli + (t->imli < 1023) : 0;
 		}
-		history_branch(&t->h, b + i, tage_length, TAGE_TABLES);
+		history_branch(&t->h, b + i, &w, v, tage_length, TAGE_TABLES);
 	}
+	memcpy(t->h.f.v, v, sizeof v);
 }
 
-static bool scl_predict(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
+INLINE bool scl_predict(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
 {
 	struct tage_loop *l = loop_find(t, pc);
 	bool tage_taken = guess;
@@ -516,10 +586,8 @@ static bool scl_predict(struct tage *t, uint64_t pc, bool guess, bool taken, uin
 }
 
 /* HOT: once per branch. */
-static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
+INLINE void run_tage(struct tage *t, const struct pm_br *b, size_t n, uint8_t *miss)
 {
-	struct tage *t = self;
-
 	for (size_t i = 0; i < n; i++) {
 		struct tage_at *at = t->ahead + i % AHEAD;
 		bool taken = b[i].flags & PM_BR_TAKEN, guess;
@@ -535,6 +603,20 @@ static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 		miss[i] = guess != taken;
 		tage_learn(t, taken, guess == taken);
 	}
+}
+
+TARGET_AVX2 static void run_tage_avx2(struct tage *t, const struct pm_br *b, size_t n,
+				      uint8_t *miss)
+{
+	run_tage(t, b, n, miss);
+}
+
+static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
+{
+	if (has_avx2())
+		run_tage_avx2(self, b, n, miss);
+	else
+		run_tage(self, b, n, miss);
 }
 
 static uint64_t tage_bits(const void *self)
@@ -595,7 +677,7 @@ static const uint16_t ittage_path_mask[LANES] __attribute__((aligned(16))) = {
 	(1 << 2) - 1, (1 << 5) - 1, (1 << 10) - 1, 65535, 65535, 65535, 65535,
 };
 
-static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
+INLINE bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 {
 	uint64_t *base = t->base + ((pc ^ pc >> ITTAGE_BASE_LOG) & ((1u << ITTAGE_BASE_LOG) - 1));
 	struct tage_target *hit[2] = { NULL, NULL }, *at[ITTAGE_TABLES];
@@ -643,16 +725,37 @@ static bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 	return false;
 }
 
+INLINE void run_ittage(struct ittage *t, const struct pm_br *b, size_t n, uint8_t *miss)
+{
+	struct leaving w = { 0 };
+	lanes_t v[FOLDS];
+
+	memcpy(v, t->h.f.v, sizeof v);
+	for (size_t i = 0; i < n; i++) {
+		if (i % AHEAD == 0)
+			w = push_all(&t->h, b + i, n - i < AHEAD ? n - i : AHEAD);
+		miss[i] = 0;
+		if ((b[i].flags & (PM_BR_INDIRECT | PM_BR_RET)) == PM_BR_INDIRECT) {
+			memcpy(t->h.f.v, v, sizeof v);
+			miss[i] = !ittage_one(t, b[i].pc, b[i].target);
+		}
+		history_branch(&t->h, b + i, &w, v, ittage_length, ITTAGE_TABLES);
+	}
+	memcpy(t->h.f.v, v, sizeof v);
+}
+
+TARGET_AVX2 static void run_ittage_avx2(struct ittage *t, const struct pm_br *b, size_t n,
+					uint8_t *miss)
+{
+	run_ittage(t, b, n, miss);
+}
+
 static void ittage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 {
-	struct ittage *t = self;
-
-	for (size_t i = 0; i < n; i++) {
-		miss[i] = 0;
-		if ((b[i].flags & (PM_BR_INDIRECT | PM_BR_RET)) == PM_BR_INDIRECT)
-			miss[i] = !ittage_one(t, b[i].pc, b[i].target);
-		history_branch(&t->h, b + i, ittage_length, ITTAGE_TABLES);
-	}
+	if (has_avx2())
+		run_ittage_avx2(self, b, n, miss);
+	else
+		run_ittage(self, b, n, miss);
 }
 
 static uint64_t ittage_bits(const void *self)

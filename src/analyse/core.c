@@ -13,6 +13,9 @@
 #define WORDS		1024		/* 8-byte words of stores, direct-mapped */
 #define LINE_SHIFT	6
 
+/* All of an instruction's way is in one function, of which there are two: see core_run(). */
+#define INLINE	static inline __attribute__((always_inline))
+
 static const struct { uint8_t latency, busy; char ports; } classes[] = {
 #define C(name, lat, busy, ports, about) { lat, busy, #ports[0] },
 	PM_CORE_CLASSES(C)
@@ -36,6 +39,14 @@ enum { FULL_LOADS = PM_CORE_CLASS_COUNT, FULL_STORES, FULL_COUNT };
 struct calendar { uint32_t *v; uint64_t mask; };
 #define HORIZON(c)	((c).mask - BUSY_MOST)
 
+/* What is known of an instruction before it is looked at: what cannot be costs nothing then. */
+enum shape {
+	BARE,				/* USUAL, and without loads or stores */
+	USUAL,				/* its rule is not odd, nor is the core, and its code came
+					 * without delay */
+	ANY
+};
+
 /* Where the last instruction has left the core. core_run() keeps it in registers. */
 #define AT_START	(PM_CORE_WRONG + 1)	/* no instruction has redirected fetch */
 struct core_now {
@@ -45,7 +56,7 @@ struct core_now {
 	uint64_t came;			/* out of the front end */
 	uint64_t branch_pc;
 	uint64_t horizon;		/* cycles before it are in the calendar */
-	uint64_t retired;		/* slots */
+	uint64_t unslotted;		/* micro-ops beyond the slots that theirs took */
 	uint32_t insns, bytes;		/* of the fetch group */
 	uint32_t slots, commit_slots;	/* used in these cycles */
 	uint32_t waiting;		/* operations in the calendar, which are those that have
@@ -233,7 +244,7 @@ static uint64_t heap_pop(struct heap *h)
 	return top;
 }
 
-static inline uint64_t max(uint64_t a, uint64_t b)
+INLINE uint64_t max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -258,8 +269,8 @@ static __attribute__((noinline)) struct calendar extend_calendar(struct calendar
 
 /* The first cycle from @t on, which is full, in which one of @ports is free. Where many wait for
  * the same ports, each would search the same cycles: those that were found full stay so. */
-static inline uint64_t search(struct pm_core *k, struct core_now *n, uint32_t ports,
-			      struct span *full, uint64_t t)
+INLINE uint64_t search(struct pm_core *k, struct core_now *n, uint32_t ports,
+		       struct span *full, uint64_t t)
 {
 	const bool known = t - full->from < full->to - full->from;
 
@@ -280,8 +291,8 @@ static inline uint64_t search(struct pm_core *k, struct core_now *n, uint32_t po
 /* The first cycle from @t on in which one of @ports is free for @busy cycles; it is taken. Only the
  * first of these cycles is searched for, the others are taken whether free or not, as long as that
  * port was free at first: a divider's tail may delay what comes later, never what came before. */
-static inline uint64_t reserve_port(struct pm_core *k, struct core_now *n, uint32_t ports,
-				    uint32_t issue, struct span *full, uint64_t t, unsigned busy)
+INLINE uint64_t reserve_port(struct pm_core *k, struct core_now *n, uint32_t ports,
+			     uint32_t issue, struct span *full, uint64_t t, unsigned busy)
 {
 	uint32_t *v, free, port;
 
@@ -305,7 +316,7 @@ static inline uint64_t reserve_port(struct pm_core *k, struct core_now *n, uint3
 }
 
 /* The calendar begins at cycle @to: what issued from @from until then has left the scheduler. */
-static inline void pass_cycles(struct pm_core *k, struct core_now *n, uint64_t from, uint64_t to)
+INLINE void pass_cycles(struct pm_core *k, struct core_now *n, uint64_t from, uint64_t to)
 {
 	uint32_t *v = k->calendar.v, left = 0;
 	const uint64_t mask = k->calendar.mask;
@@ -319,7 +330,7 @@ static inline void pass_cycles(struct pm_core *k, struct core_now *n, uint64_t f
 
 /* ---- the parts of the core ------------------------------------------------------------------ */
 
-static inline uint64_t regs_ready(const struct pm_core *k, uint64_t regs, uint64_t t)
+INLINE uint64_t regs_ready(const struct pm_core *k, uint64_t regs, uint64_t t)
 {
 	for (; regs; regs &= regs - 1)
 		t = max(t, k->reg[__builtin_ctzll(regs)]);
@@ -343,7 +354,7 @@ static __attribute__((noinline)) uint64_t address_known(struct pm_core *k, uint6
 }
 
 /* (10) When the block was predicted that the instruction on @line, which comes next, is in. */
-static inline uint64_t predicted(struct pm_core *k, uint64_t line)
+INLINE uint64_t predicted(struct pm_core *k, uint64_t line)
 {
 	struct ahead *a = &k->ahead;
 	uint64_t t = a->cycle + (a->predicted == k->c.blocks);
@@ -384,8 +395,8 @@ static __attribute__((noinline)) uint64_t fetch_predicted(struct pm_core *k,
 }
 
 /* (1) *@missed: cycles that fetch waited for paging and a miss in the instruction cache. */
-static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-			     uint64_t *missed)
+INLINE void fetch_one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+		      enum shape shape, uint64_t *missed)
 {
 	const uint64_t before = n->fetch,
 		       left = k->queue.v[(n->ninsn - k->c.queue) & k->queue.mask];
@@ -395,9 +406,9 @@ static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct
 	bool more;
 
 	*missed = 0;
-	if (__builtin_expect(k->c.fdip, 0)) {
+	if (shape == ANY && k->c.fdip) {
 		fetch = fetch_predicted(k, op, max(before + full, left), missed);
-	} else if (__builtin_expect(op->fetch_level || op->fetch_wait, 0)) {
+	} else if (shape == ANY && (op->fetch_level || op->fetch_wait)) {
 		fetch += n->insns > 0;
 		if (op->fetch_wait)
 			fetch = address_known(k, fetch, op->fetch_wait);
@@ -415,12 +426,15 @@ static inline void fetch_one(struct pm_core *k, struct core_now *n, const struct
 	n->came = fetch + k->c.front;
 }
 
-static inline void fetch_after(struct pm_core *k, struct core_now *n, const struct core_insn *op)
+INLINE void fetch_after(struct pm_core *k, struct core_now *n, const struct core_insn *op)
 {
-	uint64_t next = n->fetch + op->taken;
+	uint64_t next = n->fetch + 1;
 
 	n->redirect = op->redirect;
-	if (__builtin_expect(op->redirect != PM_CORE_STRAIGHT, 0)) {
+	if (!(op->taken | op->redirect))
+		return;
+	k->ahead.open = false;
+	if (op->redirect != PM_CORE_STRAIGHT) {
 		if (op->redirect == PM_CORE_WRONG)
 			next = n->done + 1;
 		else
@@ -429,7 +443,6 @@ static inline void fetch_after(struct pm_core *k, struct core_now *n, const stru
 		n->branch_pc = op->pc;
 		k->ahead.resume = next;
 	}
-	k->ahead.open &= !op->taken && op->redirect == PM_CORE_STRAIGHT;
 	if (next > n->fetch) {
 		n->fetch = next;
 		n->insns = n->bytes = 0;
@@ -438,7 +451,7 @@ static inline void fetch_after(struct pm_core *k, struct core_now *n, const stru
 
 /* (2) Dispatch waits until @entries of the scheduler are free. What waited longest for its issue
  * leaves first, so all that issues from cycle @d on is still there. */
-static inline uint64_t enter_iq(struct pm_core *k, struct core_now *n, unsigned entries, uint64_t d)
+INLINE uint64_t enter_iq(struct pm_core *k, struct core_now *n, unsigned entries, uint64_t d)
 {
 	if (d > n->dispatch)
 		pass_cycles(k, n, n->dispatch, d);
@@ -480,8 +493,8 @@ static __attribute__((noinline)) uint64_t line_comes(struct pm_core *k, const st
 }
 
 /* (3) *@found: the level where the data, or the line on its way, come from. */
-static inline uint64_t load_one(struct pm_core *k, const struct core_now *n,
-				const struct core_ref *r, uint64_t issued, uint8_t *found)
+INLINE uint64_t load_one(struct pm_core *k, const struct core_now *n,
+			 const struct core_ref *r, uint64_t issued, uint8_t *found)
 {
 	const uint64_t l1 = issued + k->c.lat[0], from = r->addr >> 3,
 		       to = (r->addr + r->size - 1) >> 3;
@@ -548,10 +561,11 @@ static enum pm_core_slot slot_of_redirect(unsigned redirect)
 
 /* (2) Dispatch in cycle @d, later than that of the instruction before: what became of the slots
  * between. @store: of a full store queue, the one that had to leave. */
-static inline void next_cycle(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-			      uint64_t d, uint64_t missed, uint64_t store, uint64_t store_left)
+INLINE void next_cycle(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+		       enum shape shape, uint64_t d, uint64_t missed, uint64_t store,
+		       uint64_t store_left)
 {
-	const bool serial = op->rule->serial && n->commit + 1 > k->barrier;
+	const bool serial = shape == ANY && op->rule->serial && n->commit + 1 > k->barrier;
 	const struct core_slots_wait w = {
 		.pc = op->pc,
 		.before = n->dispatch,
@@ -577,21 +591,23 @@ static inline void next_cycle(struct pm_core *k, struct core_now *n, const struc
 
 /* (2) Dispatch. *@by_store: a full store queue put it off. Commits and writes of stores are in
  * order, so of those that have to leave, the youngest is the last. */
-static inline void dispatch(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-			    uint64_t missed, bool *by_store)
+INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+		     enum shape shape, uint64_t missed, bool *by_store)
 {
 	const struct pm_core_conf *c = &k->c;
 	const struct core_rule *r = op->rule;
-	uint64_t d = max(n->came, n->dispatch + (n->slots + r->uops > c->width));
+	const unsigned uops = r->uops, refs = shape == BARE ? 0 : op->nload + op->nstore;
+	uint64_t d = max(n->came, n->dispatch + (n->slots + uops > c->width));
 	uint64_t store = 0, left = 0;
 
 	d = max(d, k->barrier);
-	if (__builtin_expect(r->serial, 0))
+	if (shape == ANY && r->serial)
 		d = max(d, n->commit + 1);
-	d = max(d, k->rob.v[(n->nuop + r->rob - 1 - c->rob) & k->rob.mask] + 1);
-	if (op->nload)
+	d = max(d, k->rob.v[(n->nuop + (shape == ANY ? r->rob : uops) - 1 - c->rob) &
+			    k->rob.mask] + 1);
+	if (shape != BARE && op->nload)
 		d = max(d, k->lq.v[(n->nload + op->nload - 1 - c->lq) & k->lq.mask] + 1);
-	if (op->nstore) {
+	if (shape != BARE && op->nstore) {
 		const uint64_t i = n->nstore + op->nstore - 1 - c->sq;
 
 		if (__builtin_expect(k->sq.v[i & k->sq.mask] + 1 > d, 0)) {
@@ -600,18 +616,18 @@ static inline void dispatch(struct pm_core *k, struct core_now *n, const struct 
 			*by_store = true;
 		}
 	}
-	d = enter_iq(k, n, op->nload + op->nstore + r->issues, d);
-	n->waiting += op->nload + op->nstore + r->issues;
+	d = enter_iq(k, n, refs + r->issues, d);
+	n->waiting += refs + r->issues;
 	if (d > n->dispatch)
-		next_cycle(k, n, op, d, missed, store, left);
-	n->slots += r->uops;
+		next_cycle(k, n, op, shape, d, missed, store, left);
+	n->slots += uops;
 	k->queue.v[n->ninsn & k->queue.mask] = d;
 }
 
 /* (6) Stores leave in order, @issued[] says when they were; later loads may find their words. */
-static inline void retire_stores(struct pm_core *k, struct core_now *n,
-				 const struct core_ref *store, unsigned stores,
-				 const uint64_t *issued)
+INLINE void retire_stores(struct pm_core *k, struct core_now *n,
+			  const struct core_ref *store, unsigned stores,
+			  const uint64_t *issued)
 {
 	for (unsigned i = 0; i < stores; i++) {
 		const uint64_t from = store[i].addr >> 3,
@@ -671,6 +687,8 @@ void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struc
 				 .rob = s->uops < k->c.rob ? s->uops : k->c.rob,
 				 .slots = s->uops < k->c.width ? s->uops : k->c.width,
 				 .serial = s->serial };
+	r->odd = r->serial || r->busy > 1 || r->uops > 2 || r->slots < r->uops ||
+		 r->rob < r->uops;
 	if (s->stack)
 		r->writes &= ~(1ull << PM_CORE_RSP);
 	if (!list_regs(s->addr_regs, r->addr, NR(r->addr), PM_CORE_REGS))
@@ -679,34 +697,32 @@ void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struc
 		r->many = true;
 	if (!list_regs(r->writes, r->to, NR(r->to), PM_CORE_REGS + 1))
 		r->many = true;
+	r->odd |= r->many;
 }
 
 /* ---- an operation --------------------------------------------------------------------------- */
 
-static inline uint64_t first_ready(const struct pm_core *k, const struct core_insn *op, uint64_t t)
+INLINE uint64_t first_ready(const struct pm_core *k, const struct core_rule *r, enum shape shape,
+			    uint64_t t)
 {
-	const struct core_rule *r = op->rule;
-
-	if (__builtin_expect(r->many, 0))
+	if (shape == ANY && r->many)
 		return regs_ready(k, r->addr_regs, t);
 	return max(t, max(k->reg[r->addr[0]], k->reg[r->addr[1]]));
 }
 
-static inline uint64_t data_ready(const struct pm_core *k, const struct core_insn *op, uint64_t t)
+INLINE uint64_t data_ready(const struct pm_core *k, const struct core_rule *r, enum shape shape,
+			   uint64_t t)
 {
-	const struct core_rule *r = op->rule;
-
-	if (__builtin_expect(r->many, 0))
+	if (shape == ANY && r->many)
 		return regs_ready(k, r->data_regs, t);
 	return max(max(t, max(k->reg[r->data[0]], k->reg[r->data[1]])),
 		   max(k->reg[r->data[2]], k->reg[r->data[3]]));
 }
 
-static inline void write_regs(struct pm_core *k, const struct core_insn *op, uint64_t done)
+INLINE void write_regs(struct pm_core *k, const struct core_rule *r, enum shape shape,
+		       uint64_t done)
 {
-	const struct core_rule *r = op->rule;
-
-	if (__builtin_expect(r->many, 0)) {
+	if (shape == ANY && r->many) {
 		for (uint64_t w = r->writes; w; w &= w - 1)
 			k->reg[__builtin_ctzll(w)] = done;
 		return;
@@ -716,31 +732,60 @@ static inline void write_regs(struct pm_core *k, const struct core_insn *op, uin
 	k->reg[r->to[2]] = done;
 }
 
-/* What the reorder buffer and the load queue remember of it. */
-static inline void remember_commit(struct pm_core *k, struct core_now *n,
-				   const struct core_insn *op)
+/* Data of loads: when the last came, from where, and when that was asked for. */
+struct core_data { uint64_t ready, issued; uint8_t level; bool missed; };
+
+/* What the reorder buffer and the load queue remember of it. Of both one more than there may be:
+ * whether there is a second micro-op, or a load, nobody can predict, and that place is written
+ * again before it is read. */
+INLINE void remember_commit(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+			    enum shape shape)
 {
 	const unsigned uops = op->rule->uops;
 
 	k->rob.v[n->nuop & k->rob.mask] = n->commit;
-	if (uops > 1)
-		for (unsigned u = 1; u < uops; u++)
+	k->rob.v[(n->nuop + 1) & k->rob.mask] = n->commit;
+	if (shape == ANY)
+		for (unsigned u = 2; u < uops; u++)
 			k->rob.v[(n->nuop + u) & k->rob.mask] = n->commit;
 	n->nuop += uops;
-	if (op->nload)
-		for (unsigned i = op->nload; i; i--)
-			k->lq.v[n->nload++ & k->lq.mask] = n->commit;
-	if (__builtin_expect(op->rule->serial, 0)) {
+	if (shape == BARE)
+		return;
+	k->lq.v[n->nload & k->lq.mask] = n->commit;
+	for (unsigned i = 1; __builtin_expect(i < op->nload, 0); i++)
+		k->lq.v[(n->nload + i) & k->lq.mask] = n->commit;
+	n->nload += op->nload;
+	if (shape == ANY && op->rule->serial) {
 		k->barrier = n->commit + 1;
 		k->barrier_pc = op->pc;
 	}
 }
 
-/* Data of loads: when the last came, from where, and when that was asked for. */
-struct core_data { uint64_t ready, issued; uint8_t level; bool missed; };
+/* ... and the top-down tree. */
+INLINE void remember_slots(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+			   enum shape shape, uint64_t exec, const struct core_data *data)
+{
+	const struct core_rule *r = op->rule;
+	struct core_slots_head *h = core_slots_at(&k->slots_of, n->ninsn);
 
-static inline void load_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-			    const struct core_ref *load, uint64_t from, struct core_data *to)
+	if (shape == ANY) {
+		n->unslotted += r->uops - r->slots;
+		core_slots_retire(&k->slots_of, n->ninsn, op->pc, r->slots);
+	}
+	h->commit = n->commit;
+	h->exec = exec;
+	h->done = n->done;
+	h->busy = r->busy_as;
+	h->loads = shape != BARE && data->ready;
+	if (shape == BARE)
+		return;
+	h->load = data->issued;
+	h->data = data->ready;
+	h->level = data->level;
+}
+
+INLINE void load_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+		     const struct core_ref *load, uint64_t from, struct core_data *to)
 {
 	for (unsigned i = 0; i < op->nload; i++) {
 		const uint64_t t = reserve_port(k, n, k->load_ports, ISSUE, k->full + FULL_LOADS,
@@ -758,36 +803,45 @@ static inline void load_all(struct pm_core *k, struct core_now *n, const struct 
 	}
 }
 
+INLINE void store_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+		      const struct core_ref *store, uint64_t from, uint64_t *issued, uint64_t *last)
+{
+	for (unsigned i = 0; i < op->nstore; i++) {
+		issued[i] = reserve_port(k, n, k->store_ports, ISSUE, k->full + FULL_STORES,
+					 max(from, n->done), 1);
+		if (store[i].wait)
+			issued[i] = address_known(k, issued[i], store[i].wait);
+		*last = max(*last, issued[i] + 1);
+	}
+}
+
 /* HOT: once per instruction. */
-static inline __attribute__((always_inline)) void
-one(struct pm_core *k, struct core_now *n, const struct core_insn *op, const struct core_ref *load,
-    const struct core_ref *store)
+INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
+		enum shape shape, const struct core_ref *load, const struct core_ref *store)
 {
 	const struct core_rule *r = op->rule;
-	uint64_t ready, exec, addr_ready, issued[4], commit, last, missed;
+	uint64_t ready, exec, addr_ready = 0, issued[4], commit, last, missed;
 	struct core_data data = { .ready = 0 };
 	const unsigned before = n->redirect;
 	const uint64_t branch_pc = n->branch_pc;
 	bool by_store = false, at_once;
 
-	fetch_one(k, n, op, &missed);
-	dispatch(k, n, op, missed, &by_store);
+	fetch_one(k, n, op, shape, &missed);
+	dispatch(k, n, op, shape, missed, &by_store);
 	at_once = n->dispatch == n->came;
 	/* (3) - (5) execution */
-	addr_ready = first_ready(k, op, n->dispatch + 1);
-	ready = data_ready(k, op, n->dispatch + 1);
-	load_all(k, n, op, load, addr_ready, &data);
-	exec = reserve_port(k, n, r->ports, r->issue, k->full + r->class, max(ready, data.ready),
-			    r->busy);
-	last = n->done = exec + r->latency;
-	write_regs(k, op, n->done);
-	for (unsigned i = 0; i < op->nstore; i++) {
-		issued[i] = reserve_port(k, n, k->store_ports, ISSUE, k->full + FULL_STORES,
-					 max(addr_ready, n->done), 1);
-		if (store[i].wait)
-			issued[i] = address_known(k, issued[i], store[i].wait);
-		last = max(last, issued[i] + 1);
+	ready = data_ready(k, r, shape, n->dispatch + 1);
+	if (shape != BARE) {
+		addr_ready = first_ready(k, r, shape, n->dispatch + 1);
+		load_all(k, n, op, load, addr_ready, &data);
+		ready = max(ready, data.ready);
 	}
+	exec = reserve_port(k, n, r->ports, r->issue, k->full + r->class, ready,
+			    shape == ANY ? r->busy : 1);
+	last = n->done = exec + r->latency;
+	write_regs(k, r, shape, n->done);
+	if (shape != BARE)
+		store_all(k, n, op, store, addr_ready, issued, &last);
 	/* (6) commit */
 	commit = max(last + 1, n->commit + (n->commit_slots + r->uops > k->c.width));
 	k->blame.why = PM_CORE_NO_STALL;
@@ -797,36 +851,58 @@ one(struct pm_core *k, struct core_now *n, const struct core_insn *op, const str
 	fetch_after(k, n, op);
 	n->commit_slots = (commit > n->commit ? 0 : n->commit_slots) + r->uops;
 	n->commit = commit;
-	retire_stores(k, n, store, op->nstore, issued);
-	n->retired += r->slots;
-	*core_slots_take(&k->slots_of, n->ninsn, op->pc, r->slots) = (struct core_slots_head){
-		.commit = commit,
-		.load = data.ready ? commit - data.issued : 0,
-		.data = data.ready ? commit - data.ready : 0,
-		.exec = commit - exec,
-		.done = commit - n->done,
-		.level = data.level,
-		.busy = r->busy_as
-	};
-	remember_commit(k, n, op);
+	if (shape != BARE)
+		retire_stores(k, n, store, op->nstore, issued);
+	remember_slots(k, n, op, shape, exec, &data);
+	remember_commit(k, n, op, shape);
 	n->ninsn++;
 }
 
-void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
-	      const struct core_ref *store)
+INLINE void run(struct pm_core *k, const struct core_insn *op, size_t n,
+		const struct core_ref *load, const struct core_ref *store)
 {
+	const bool odd = k->c.fdip || k->slots_of.blame;
 	struct core_now now = k->now;
 
 	for (size_t i = 0; i < n; i++, op++) {
-		one(k, &now, op, load, store);
+		if (odd || op->rule->odd || op->fetch_level || op->fetch_wait) {
+			one(k, &now, op, ANY, load, store);
+		} else if (op->nload | op->nstore) {
+			one(k, &now, op, USUAL, load, store);
+		} else {
+			one(k, &now, op, BARE, load, store);
+			continue;
+		}
 		load += op->nload;
 		store += op->nstore;
 	}
 	k->now = now;
 	k->st.instructions = now.ninsn;
 	k->st.uops = now.nuop;
-	k->slots_of.total[PM_CORE_SLOT_retiring] = now.retired;
+	k->slots_of.total[PM_CORE_SLOT_retiring] = now.nuop - now.unslotted;
 	k->st.cycles = now.commit;
+}
+
+#ifdef __x86_64__
+/* The same for processors whose instructions do more at once. */
+static __attribute__((target("avx2,bmi,bmi2")))
+void run_avx2(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
+	      const struct core_ref *store)
+{
+	run(k, op, n, load, store);
+}
+#endif
+
+void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
+	      const struct core_ref *store)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+		run_avx2(k, op, n, load, store);
+		return;
+	}
+#endif
+	run(k, op, n, load, store);
 }
 
 static void refs_of(struct core_ref *to, const uint64_t *addr, const uint8_t *size,

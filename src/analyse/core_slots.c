@@ -53,11 +53,13 @@ static uint64_t charge_head(struct core_slots *s, const struct stretch *g,
 			    const struct core_slots_head *h, uint64_t pc, uint64_t from,
 			    uint64_t to)
 {
-	const struct { uint64_t before; enum pm_core_slot why; } phase[] = {
-		{ h->load, PM_CORE_SLOT_ports },
-		{ h->data, PM_CORE_SLOT_l1 + h->level },
-		{ h->exec, PM_CORE_SLOT_ports },
-		{ h->done, h->busy },
+	const uint32_t commit = h->commit;
+	/* how long before commit; 0: it never was */
+	const struct { uint32_t before; enum pm_core_slot why; } phase[] = {
+		{ h->loads ? commit - h->load : 0, PM_CORE_SLOT_ports },
+		{ h->loads ? commit - h->data : 0, PM_CORE_SLOT_l1 + h->level },
+		{ commit - h->exec, PM_CORE_SLOT_ports },
+		{ commit - h->done, h->busy },
 	};
 
 	for (size_t i = 0; i < NR(phase); i++) {

@@ -35,11 +35,12 @@
 #include "analyse/core.h"
 
 /* What is known about an instruction that has been dispatched, as far as (5) asks: the cycle of its
- * commit, and how long before. A load's 0: none. */
+ * commit, and the low halves of earlier ones, which are less than 2^32 before. */
 struct core_slots_head {
 	uint64_t commit;
 	uint32_t load, data;		/* the load whose data came last: issued, arrived */
 	uint32_t exec, done;		/* in its port */
+	bool loads;			/* there is such a load */
 	uint8_t level;			/* where the data came from */
 	uint8_t busy;			/* enum pm_core_slot while in its port */
 };
@@ -77,13 +78,15 @@ void core_slots_release(struct core_slots *s);
 /* The slots before instruction @n, then the @slots that it takes, which the caller counts: what
  * becomes of it is his to fill in. */
 void core_slots_before(struct core_slots *s, uint64_t n, const struct core_slots_wait *w);
-static inline struct core_slots_head *core_slots_take(struct core_slots *s, uint64_t n, uint64_t pc,
-						      unsigned slots)
+static inline void core_slots_retire(struct core_slots *s, uint64_t n, uint64_t pc, unsigned slots)
 {
-	if (__builtin_expect(s->blame != NULL, 0)) {
-		s->blame(s->ctx, pc, PM_CORE_SLOT_retiring, slots);
-		s->pc[n & s->mask] = pc;
-	}
+	if (!s->blame)
+		return;
+	s->blame(s->ctx, pc, PM_CORE_SLOT_retiring, slots);
+	s->pc[n & s->mask] = pc;
+}
+static inline struct core_slots_head *core_slots_at(struct core_slots *s, uint64_t n)
+{
 	return s->ring + (n & s->mask);
 }
 /* (6): there are @n. The last one was dispatched in cycle @dispatch, which has @used slots, and

@@ -31,6 +31,7 @@ struct core_rule {
 	uint8_t addr[2], data[4], to[3];
 	bool many;			/* ... which has no room for them */
 	bool serial;
+	bool odd;			/* @many, @serial, or more of something than usual */
 	uint8_t issues;			/* 1: from a port */
 	uint8_t class, latency, busy;
 	uint8_t busy_as;		/* enum pm_core_slot while in its port */
