@@ -12,9 +12,11 @@
  * register. */
 #define TARGET_AVX2	__attribute__((target("avx2,bmi,bmi2")))
 
-static inline bool has_avx2(void)
+bool tage_plain;
+
+static inline bool use_avx2(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+	return !tage_plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
 }
 
 /* ---- history (1), (2): bits in a ring, and folds that are kept up to date ------------------- */
@@ -49,7 +51,7 @@ struct history {
 };
 
 /* The bits of a batch, which are in the ring: how many have been folded, and what leaves. */
-struct leaving { unsigned at; lanes_t gone; unsigned left; };
+struct old_bits { unsigned at; lanes_t gone; unsigned left; };
 
 static void fold_init(struct folds *f, unsigned table, unsigned fold, unsigned len,
 		      unsigned width)
@@ -65,47 +67,41 @@ INLINE __m128i load(const uint16_t *p)
 	return _mm_load_si128((const __m128i *)p);
 }
 
-static inline void push(struct history *h, unsigned bit)
+/* How many bits a branch appends, and which: the first one is @bit[0]. Without a branch, of which
+ * nobody could predict which way it goes. */
+static inline unsigned bits_of(const struct pm_br *b, uint8_t bit[2])
 {
-	h->at = (h->at - 1) & (RING - 1);
-	h->ring[h->at] = h->ring[h->at + RING] = -bit;
+	const bool cond = b->flags & PM_BR_COND,
+		   jump = (b->flags & (PM_BR_INDIRECT | PM_BR_RET)) && !cond;
+	const uint64_t t = b->target ^ b->target >> 3 ^ b->target >> 7;
+	const bool taken = b->flags & PM_BR_TAKEN;
+
+	bit[0] = cond ? taken : t >> 1 & 1;
+	bit[1] = t & 1;
+	return cond + 2 * jump;
 }
 
-/* How many bits a branch appends; *@bits: they, the first one highest. */
-static inline unsigned bits_of(const struct pm_br *b, unsigned *bits)
+/* The bits of @n branches, which fold() takes in one by one. There are always two written: those
+ * that are none are not counted. */
+INLINE struct old_bits push_all(struct history *h, const struct pm_br *b, size_t n)
 {
-	uint64_t t = b->target;
+	struct old_bits w = { .at = h->at };
+	uint8_t bit[2];
 
-	if (b->flags & PM_BR_COND) {
-		*bits = (b->flags & PM_BR_TAKEN) != 0;
-		return 1;
+	for (size_t i = 0; i < n; i++) {
+		const unsigned k = bits_of(b + i, bit), at = (h->at - 1) & (RING - 1),
+			       next = (h->at - 2) & (RING - 1);
+
+		h->ring[at] = h->ring[at + RING] = -bit[0];
+		h->ring[next] = h->ring[next + RING] = -bit[1];
+		h->at = (h->at - k) & (RING - 1);
 	}
-	if (!(b->flags & (PM_BR_INDIRECT | PM_BR_RET)))
-		return 0;
-	t ^= t >> 3 ^ t >> 7;
-	*bits = t & 3;
-	return 2;
-}
-
-/* The bits of @n branches, which fold() takes in one by one. */
-INLINE struct leaving push_all(struct history *h, const struct pm_br *b, size_t n)
-{
-	struct leaving w = { .at = h->at };
-	unsigned bits;
-
-	for (size_t i = 0; i < n; i++)
-		switch (bits_of(b + i, &bits)) {
-		case 2:
-			push(h, bits >> 1);
-			/* fall through */
-		case 1:
-			push(h, bits & 1);
-		}
 	return w;
 }
 
 /* What the next 16 bits push out, of each table: the first one is the sign of its lane. */
-INLINE void look_out(const struct history *h, struct leaving *w, const uint16_t *length, unsigned n)
+INLINE void look_out(const struct history *h, struct old_bits *w, const uint16_t *length,
+		     unsigned n)
 {
 	const uint8_t *last = h->ring + ((w->at - LEAVE) & (RING - 1));
 	uint16_t gone[LANES] __attribute__((aligned(32))) = { 0 };
@@ -119,7 +115,7 @@ INLINE void look_out(const struct history *h, struct leaving *w, const uint16_t 
 
 /* The next bit: a fold moves left by one, the new bit comes in, the one that is too old goes, and
  * what has moved beyond the width comes in again. */
-INLINE void fold(const struct history *h, struct leaving *w, lanes_t v[FOLDS], unsigned bit,
+INLINE void fold(const struct history *h, struct old_bits *w, lanes_t v[FOLDS], unsigned bit,
 		 const uint16_t *length, unsigned n)
 {
 	lanes_t gone;
@@ -138,15 +134,14 @@ INLINE void fold(const struct history *h, struct leaving *w, lanes_t v[FOLDS], u
 	w->at = (w->at - 1) & (RING - 1);
 }
 
-INLINE void history_branch(struct history *h, const struct pm_br *b, struct leaving *w,
+INLINE void history_branch(struct history *h, const struct pm_br *b, struct old_bits *w,
 			   lanes_t v[FOLDS], const uint16_t *length, unsigned n)
 {
-	unsigned bits, k = bits_of(b, &bits);
+	uint8_t bit[2];
+	const unsigned k = bits_of(b, bit);
 
-	if (k == 2)
-		fold(h, w, v, bits >> 1, length, n);
-	if (k)
-		fold(h, w, v, bits & 1, length, n);
+	for (unsigned i = 0; i < k; i++)
+		fold(h, w, v, bit[i], length, n);
 	h->path = (h->path << 1 | ((b->pc ^ b->pc >> 2 ^ b->pc >> 5) & 1)) & 0xffff;
 }
 
@@ -207,11 +202,16 @@ struct tage_loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
 struct tage_at {
 	struct hashes h;
 	uint16_t base;
-	uint16_t sc[SC_TABLES];		/* but for the lowest bit, and what TAGE says */
+	uint16_t sc[LANES];		/* but for the lowest bit, and what TAGE says */
 };
+
+/* Of each table of the corrector: which bits of what it hashes, none of the rest. */
+typedef uint32_t sc_lanes_t __attribute__((vector_size(4 * LANES)));
+struct sc_lengths { sc_lanes_t ghist, local, imli, path, table; };
 
 struct tage {
 	struct history h;
+	struct sc_lengths sc_of;
 	struct tage_entry table[TAGE_TABLES][1 << TAGE_LOG];
 	uint8_t base[1 << TAGE_BASE_LOG];
 	int use_alt, tick;
@@ -238,6 +238,21 @@ static unsigned rnd(struct tage *t)
 	return t->random >> 33;
 }
 
+/* In the order of sc_sum(); a local history and the count of iterations are moved left by one. */
+static void sc_init(struct sc_lengths *of)
+{
+	unsigned k = SC_BIAS;
+
+	for (unsigned i = 0; i < SC_TABLES; i++)
+		of->table[i] = i * 0x51;
+	for (unsigned i = 0; i < SC_GLOBAL; i++)
+		of->ghist[k++] = (1ull << sc_global_length[i]) - 1;
+	for (unsigned i = 0; i < SC_LOCAL; i++)
+		of->local[k++] = ((1u << sc_local_length[i]) - 1) << 1;
+	of->imli[k++] = ~0u;
+	of->path[k] = ~0u;
+}
+
 static struct tage *tage_new(bool scl)
 {
 	struct tage *t = pm_alloc_lines(sizeof *t);
@@ -249,6 +264,7 @@ static struct tage *tage_new(bool scl)
 		fold_init(&t->h.f, i, FOLD_TAG1, tage_length[i], tage_tag_bits[i] - 1);
 	}
 	memset(t->base, 2, sizeof t->base);
+	sc_init(&t->sc_of);
 	t->random = 1;
 	t->scl = scl;
 	t->with_loop = -1;
@@ -460,21 +476,22 @@ static unsigned tage_confidence(const struct tage *t)
  * against TAGE unless TAGE is strong and the sum is below half the threshold, or medium and below a
  * quarter: between a quarter and a half (strong), or up to a quarter (medium) a chooser counter
  * (-32..31) tells who has been right in such cases. Training: when the sum was wrong or below the
- * threshold; the threshold is a global and a per-pc part, both adapt. */
+ * threshold; the threshold is a global and a per-pc part, both adapt.
+ * Here all hashes are computed that do not depend on what TAGE says, a lane for each table. Of a
+ * history 32 bits matter. */
 INLINE void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, uint16_t *to)
 {
-	unsigned k = 0;
+	const unsigned log = SC_LOG - 1;
+	const uint32_t ghist = t->ghist, by_pc = pc ^ pc >> log, imli = t->imli << 1,
+		       path = t->h.path, by_local = local << 1;
+	const struct sc_lengths *of = &t->sc_of;
+	const sc_lanes_t h = (of->ghist & ghist) ^ (of->local & by_local) ^ (of->imli & imli) ^
+			     (of->path & path);
+	const sc_lanes_t x = of->table ^ by_pc ^ h ^ h >> (log - 2) ^ h >> (2 * log - 3) ^
+			     h >> (3 * log - 4);
+	const lanes_t at = __builtin_convertvector((x & ((1u << log) - 1)) << 1, lanes_t);
 
-	to[k] = sc_hash(pc, 0, 0);
-	k = SC_BIAS;
-#pragma GCC unroll 6
-	for (unsigned i = 0; i < SC_GLOBAL; i++, k++)
-		to[k] = sc_hash(pc, t->ghist & ((1ull << sc_global_length[i]) - 1), k);
-#pragma GCC unroll 4
-	for (unsigned i = 0; i < SC_LOCAL; i++, k++)
-		to[k] = sc_hash(pc, (local & ((1u << sc_local_length[i]) - 1)) << 1, k);
-	to[k] = sc_hash(pc, t->imli << 1, k), k++;
-	to[k] = sc_hash(pc, t->h.path, k), k++;
+	memcpy(to, &at, sizeof at);
 }
 
 /* @at: filled in by what TAGE says. */
@@ -535,7 +552,7 @@ INLINE bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t
 /* The hashes of @n branches into t->ahead, and their history. */
 INLINE void look_ahead(struct tage *t, const struct pm_br *b, size_t n)
 {
-	struct leaving w = push_all(&t->h, b, n);
+	struct old_bits w = push_all(&t->h, b, n);
 	lanes_t v[FOLDS];
 
 	memcpy(v, t->h.f.v, sizeof v);
@@ -613,7 +630,7 @@ TARGET_AVX2 static void run_tage_avx2(struct tage *t, const struct pm_br *b, siz
 
 static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 {
-	if (has_avx2())
+	if (use_avx2())
 		run_tage_avx2(self, b, n, miss);
 	else
 		run_tage(self, b, n, miss);
@@ -727,7 +744,7 @@ INLINE bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 
 INLINE void run_ittage(struct ittage *t, const struct pm_br *b, size_t n, uint8_t *miss)
 {
-	struct leaving w = { 0 };
+	struct old_bits w = { 0 };
 	lanes_t v[FOLDS];
 
 	memcpy(v, t->h.f.v, sizeof v);
@@ -752,7 +769,7 @@ TARGET_AVX2 static void run_ittage_avx2(struct ittage *t, const struct pm_br *b,
 
 static void ittage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 {
-	if (has_avx2())
+	if (use_avx2())
 		run_ittage_avx2(self, b, n, miss);
 	else
 		run_ittage(self, b, n, miss);

@@ -883,6 +883,8 @@ INLINE void run(struct pm_core *k, const struct core_insn *op, size_t n,
 	k->st.cycles = now.commit;
 }
 
+bool core_run_plain;
+
 #ifdef __x86_64__
 /* The same for processors whose instructions do more at once. */
 static __attribute__((target("avx2,bmi,bmi2")))
@@ -897,7 +899,7 @@ void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const str
 	      const struct core_ref *store)
 {
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+	if (!core_run_plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
 		run_avx2(k, op, n, load, store);
 		return;
 	}

@@ -22,6 +22,7 @@ void core_sink_free(struct core_sink *s)
 	}
 	core_decoders_free(&s->ds);
 	free(s->known);
+	core_rules_free(&s->rules);
 	free(s->gathered);
 	if (s->by) {
 		pm_map_release(&s->by->at);
@@ -240,32 +241,38 @@ static inline unsigned page_wait(struct core_sink *s, enum pm_cache_op op, uint6
 	return s->paging ? paging_wait(s->paging, op, addr, size) : 0;
 }
 
+/* The lines of @op's code that are not the one that was fetched last. */
+static __attribute__((noinline)) void fetch_lines(struct core_sink *s, struct core_insn *op,
+						  uint64_t line, uint64_t last)
+{
+	for (; line <= last; line++)
+		if (line != s->fetch_line) {
+			const unsigned w = page_wait(s, PM_OP_FETCH, line << 6, 1),
+				       l = s->level[pm_cache_access(s->cache, PM_OP_FETCH,
+								    line << 6, 1, false, op->pc)];
+
+			op->fetch_level = l > op->fetch_level ? l : op->fetch_level;
+			op->fetch_wait = w > op->fetch_wait ? w : op->fetch_wait;
+			s->fetch_line = line;
+		}
+}
+
 static inline struct core_insn *begin(struct core_sink *s, uint64_t pc, unsigned len,
 				      const struct core_rule *rule)
 {
 	struct core_gathered *g = s->gathered;
-	uint64_t line = pc >> 6;
-	const uint64_t last = (pc + len - 1) >> 6;
+	const uint64_t line = pc >> 6, last = (pc + len - 1) >> 6;
 	struct core_insn *op;
-	unsigned level = 0, wait = 0;
 
 	if (g->n == CORE_GATHER) {
 		s->open = false;
 		drain(s);
 	}
 	op = g->op + g->n++;
-	for (; line <= last; line++)
-		if (line != s->fetch_line) {
-			const unsigned w = page_wait(s, PM_OP_FETCH, line << 6, 1),
-				       l = s->level[pm_cache_access(s->cache, PM_OP_FETCH,
-								       line << 6, 1, false, pc)];
-
-			level = l > level ? l : level;
-			wait = w > wait ? w : wait;
-			s->fetch_line = line;
-		}
-	*op = (struct core_insn){ .pc = pc, .rule = rule, .len = len, .fetch_level = level,
-				  .fetch_wait = wait };
+	*op = (struct core_insn){ .pc = pc, .rule = rule };
+	op->len = len;
+	if ((line ^ s->fetch_line) | (line ^ last))
+		fetch_lines(s, op, line, last);
 	s->open = true;
 	return op;
 }
@@ -331,22 +338,28 @@ static void more_rules(struct core_sink *s, const struct pm_code *code)
 		s->known = pm_grow_zeroed(s->known, &s->cap_known, code->ninsn, sizeof *s->known);
 }
 
+static __attribute__((noinline)) const struct core_rule *decode(struct core_sink *s,
+							       const struct pm_insn *in)
+{
+	struct pm_core_static st;
+	struct core_rule r;
+
+	core_decode_with(&s->ds, in->bytes, in->len, in->isa, &st);
+	core_rule_of(s->k, &st, &r);
+	return core_rule_kept(&s->rules, &r);
+}
+
 static inline const struct core_rule *rule_of(struct core_sink *s, const struct pm_batch *b,
 					      const struct pm_event *e)
 {
-	struct core_rule *r;
+	const struct core_rule **r;
 
 	if (!b->code || e->id >= b->code->ninsn)
 		return &s->plain;
 	r = s->known + e->id;
-	if (__builtin_expect(!r->uops, 0)) {
-		const struct pm_insn *in = b->code->insn + e->id;
-		struct pm_core_static st;
-
-		core_decode_with(&s->ds, in->bytes, in->len, in->isa, &st);
-		core_rule_of(s->k, &st, r);
-	}
-	return r;
+	if (__builtin_expect(!*r, 0))
+		*r = decode(s, b->code->insn + e->id);
+	return *r;
 }
 
 static void one_uop(struct core_sink *s, const struct pm_uop *u)

@@ -68,6 +68,16 @@ static unsigned class_of(const char *m)
 	return PM_CORE_ALU;
 }
 
+/* The same, found once for each mnemonic: a program has some hundred of them. */
+static unsigned class_at(struct core_decoders *ds, unsigned mnemonic, const char *m)
+{
+	if (mnemonic >= NR(ds->class))
+		return class_of(m);
+	if (!ds->class[mnemonic])
+		ds->class[mnemonic] = class_of(m) + 1;
+	return ds->class[mnemonic] - 1;
+}
+
 /* Base and index of the memory operand, and rsp, rsi, rdi where they are implied. */
 static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_insn *in,
 			     const struct x86_regs *r)
@@ -129,7 +139,7 @@ void core_decode_with(struct core_decoders *ds, const uint8_t *bytes, unsigned l
 		return;
 	f = pm_form_at(ds->f[wide], bytes, len);
 	m = pm_form_mnemonic(f->mnemonic);
-	s->class = class_of(m);
+	s->class = class_at(ds, f->mnemonic, m);
 	s->addr_regs = address_regs(bytes, len, &in, &r);
 	s->data_regs = r.reads & ~s->addr_regs;
 	s->writes = r.writes;

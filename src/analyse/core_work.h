@@ -13,7 +13,11 @@
 #include "analyse/names.h"
 #include "analyse/paging.h"
 
-struct core_decoders { struct x86_decoder *d[2]; struct pm_forms *f[2]; };
+struct core_decoders {
+	struct x86_decoder *d[2];
+	struct pm_forms *f[2];
+	uint8_t class[4096];		/* + 1, by mnemonic; 0: not known yet */
+};
 
 /* pm_core_decode() for many. */
 void core_decode_with(struct core_decoders *ds, const uint8_t *bytes, unsigned len, unsigned isa,
@@ -52,7 +56,15 @@ struct core_insn {
 	uint16_t fetch_wait;		/* cycles of paging */
 };
 
+/* core_rules.c: rules that many instructions have in common. */
+struct core_rules { struct core_rule **slot; size_t n, cap; };
+/* What equals @r, until core_rules_free(). */
+const struct core_rule *core_rule_kept(struct core_rules *t, const struct core_rule *r);
+void core_rules_free(struct core_rules *t);
+
 void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struct core_rule *r);
+/* Tests set it: core_run() does without AVX2, as where there is none. */
+extern bool core_run_plain;
 /* @n operations; their loads and stores, one behind the other. */
 void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
 	      const struct core_ref *store);
@@ -115,7 +127,9 @@ struct core_sink {
 	struct pm_bp_args bp_args;
 	void *dir, *btb, *ras, *ittage;
 	struct core_decoders ds;
-	struct core_rule *known, plain;	/* by pm_code.insn; uops 0: not decoded yet */
+	struct core_rules rules;
+	const struct core_rule **known;	/* of @rules, by pm_code.insn; NULL: not decoded yet */
+	struct core_rule plain;
 	size_t cap_known;
 	struct core_gathered *gathered;
 	bool open, uops;		/* open: more may come of the last operation */

@@ -287,6 +287,9 @@ static void test_tage(void **state)
 	(void)state;
 	test_tage_on(5);
 	test_tage_on(0);
+	tage_plain = true;
+	test_tage_on(6);
+	tage_plain = false;
 }
 
 static void test_concentration(void **state)
