@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* core_work.h - the sink `core`: private to core_*.c; thousands.c decodes with it
  *
- * core_ops.c knows what instructions are to the core. core_feed.c gathers them, asks the caches at
- * once, and the predictors of many branches at a time: neither depends on time. Then it has them
- * timed (core.c). core_results.c says what came out. */
+ * core_ops.c knows what instructions are to the core, core_rules.c keeps that, once for those that
+ * are alike. core_feed.c gathers them, asks the caches at once, and the predictors of many branches
+ * at a time: neither depends on time. Then it has them timed (core.c). core_results.c says what
+ * came out. */
 #ifndef PM_ANALYSE_CORE_WORK_H
 #define PM_ANALYSE_CORE_WORK_H
 
