@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* stress.c - programs that do everything, traced in every way, killed at any moment, from one seed
  *
- *   stress [-s SEED] [-n SCENARIOS | -m MINUTES] [-1 K] [-p PUGMARK] [-x SECONDS] [-t] [-e] [-v]
+ *   stress [-s SEED] [-n SCENARIOS | -m MINUTES] [-1 K] [-p PUGMARK] [-x SECONDS] [-teav]
  *
  * -1 K runs scenario K alone; -x is after how many seconds a run hangs (120); -t prints TAP; -e
- * ends at the first failure; -v shows every run. A scenario is a victim and up to three rounds with
- * one cache; a round is up to three runs at once. SEED and K decide all of it but the timing.
+ * ends at the first failure; -a kills nobody; -v shows every run. A scenario is a victim and up to
+ * three rounds with one cache; a round is up to three runs at once. SEED and K decide all of it but
+ * the timing.
  *
  * What must hold:
  *  (1) output and exit status, or signal, are what they are natively; after SIGTERM or SIGINT, or
@@ -42,6 +43,7 @@ static uint64_t state;
 static unsigned seed = 1, scenario, failures;
 static double limit = 120;
 static bool verbose;
+static bool all_live;			/* nobody is killed */
 static bool runs_32_bit;		/* the machine, and there is a libc */
 static char build[4096], pugmark[4096], dir[4096];
 
@@ -425,7 +427,7 @@ static void add_death(struct run *r)
 {
 	static const int sigs[] = { SIGTERM, SIGINT, SIGKILL, SIGKILL };
 
-	if (!one_in(4))
+	if (!one_in(4) || all_live)
 		return;
 	r->kill_sig = sigs[rnd(4)];
 	if (one_in(3)) {
@@ -705,7 +707,7 @@ int main(int argc, char **argv)
 	snprintf(pugmark, sizeof pugmark, "%.4000s/pugmark", build);
 	if (strlen(build) > 4 && !strcmp(build + strlen(build) - 4, "-san"))
 		build[strlen(build) - 4] = 0;	/* programs are built once */
-	while ((c = getopt(argc, argv, "s:n:m:1:p:x:tev")) != -1)
+	while ((c = getopt(argc, argv, "s:n:m:1:p:x:teav")) != -1)
 		switch (c) {
 		case 's': seed = (unsigned)atoi(optarg); break;
 		case 'n': n = (unsigned)atoi(optarg); break;
@@ -715,6 +717,7 @@ int main(int argc, char **argv)
 		case 'x': limit = atof(optarg); break;
 		case 't': tap = true; break;
 		case 'e': end = true; break;
+		case 'a': all_live = true; break;
 		case 'v': verbose = true; break;
 		default: return 2;
 		}
