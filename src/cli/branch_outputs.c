@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analyse/branch_perf.h"
+#include "analyse/branch_propeller.h"
 #include "base/file_pattern.h"
 #include "base/whole_file.h"
 #include "cli/branch_outputs.h"
@@ -26,6 +28,9 @@ enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_er
 		return pm_fail_request(err, "--perf-samples is for --perf-data FILE");
 	if (b->samples > PM_BRANCH_PERF_MOST)
 		return pm_fail_request(err, "--perf-samples: at most %u", PM_BRANCH_PERF_MOST);
+	if (b->to[BRANCH_PROPELLER] && !strcmp(b->to[BRANCH_PROPELLER], "-"))
+		return pm_fail_request(err, "--propeller writes two files, FILE and FILE.order: "
+				       "not to standard output");
 	return pm_report_can_save(b->to, BRANCH_OUTPUTS, err);
 }
 
@@ -76,12 +81,51 @@ static enum pm_status file_text(const struct branch_outputs *b, const struct pm_
 	return st;
 }
 
+/* The caller's to free(). */
+static char *order_name(const char *path)
+{
+	const size_t n = strlen(path);
+	char *order = pm_alloc(n + sizeof ".order");
+
+	memcpy(order, path, n);
+	memcpy(order + n, ".order", sizeof ".order");
+	return order;
+}
+
+/* Both files, or none. */
+static enum pm_status save_propeller(const struct pm_branch_object *o, const char *path,
+				     struct pm_err *err)
+{
+	char *order = order_name(path);
+	struct pm_err wrong = { 0 };
+	struct pm_propeller p;
+
+	if (pm_propeller_make(o, &p, err) == PM_OK) {
+		err->file = path;
+		if (pm_file_save(order, &p.order, &wrong) != PM_OK)
+			pm_fail_file(err, "its second file, %s: %s", order, wrong.msg);
+		else if (pm_file_save(path, &p.clusters, err) != PM_OK)
+			unlink(order);
+		else if (p.unnamed)
+			manners_note("%s: %zu functions that ran are not in %s, for they have no "
+				     "name that is theirs alone "
+				     "(-funique-internal-linkage-names helps)", o->path, p.unnamed,
+				     path);
+	}
+	pm_propeller_release(&p);
+	free(order);
+	return pm_failed(err) ? PM_ERR : PM_OK;
+}
+
 static enum pm_status save(const struct branch_outputs *b, const struct pm_branch_object *o,
 			   int kind, const char *path, struct pm_err *err)
 {
 	struct pm_buf text = { 0 };
-	enum pm_status st = file_text(b, o, kind, &text, err);
+	enum pm_status st;
 
+	if (kind == BRANCH_PROPELLER)
+		return save_propeller(o, path, err);
+	st = file_text(b, o, kind, &text, err);
 	if (st == PM_OK) {
 		err->file = NULL;
 		st = pm_file_save(path, &text, err);
@@ -90,15 +134,29 @@ static enum pm_status save(const struct branch_outputs *b, const struct pm_branc
 	return st;
 }
 
+/* What some forms want of an object's ELF file: a pattern gives those without it no file. */
+struct branch_wish {
+	bool (*has)(const struct pm_branch_object *o);
+	const char *what, *of;		/* "it has no WHAT, so there is no OF of it" */
+	const char *none;		/* no object has it */
+};
+
+static const struct branch_wish wishes[BRANCH_OUTPUTS] = {
+	[PM_BRANCH_FDATA] = { pm_branch_file_can_name, "symbols", "fdata",
+		"nothing that ran has symbols, and fdata names functions; --bolt needs none" },
+	[BRANCH_PROPELLER] = { pm_propeller_can, "map of basic blocks", "layout",
+		"nothing that ran has a map of basic blocks; build with clang and "
+		"-fbasic-block-address-map" },
+};
+
 /* Does a pattern give @o a file? */
 static bool has_file(const struct pm_branch_object *o, int kind)
 {
-	return *o->path == '/' && o->insns &&
-		(kind != PM_BRANCH_FDATA || pm_branch_file_can_name(o));
+	return *o->path == '/' && o->insns && (!wishes[kind].has || wishes[kind].has(o));
 }
 
 static enum pm_status say_left_out(const struct pm_branches *all, const bool *wanted,
-				   struct pm_err *err)
+				   const struct branch_wish *w, struct pm_err *err)
 {
 	const char *first = NULL;
 	size_t n = 0, written = 0;
@@ -109,13 +167,12 @@ static enum pm_status say_left_out(const struct pm_branches *all, const bool *wa
 			n++;
 		}
 	if (n && !written)
-		return pm_fail_request(err, "nothing that ran has symbols, and fdata names "
-				       "functions; --bolt needs none");
+		return pm_fail_request(err, "%s", w->none);
 	if (n == 1)
-		manners_note("%s has no symbols, so there is no fdata of it", first);
+		manners_note("%s has no %s, so there is no %s of it", first, w->what, w->of);
 	else if (n)
-		manners_note("%zu files have no symbols, so there is no fdata of them: %s...", n,
-			     first);
+		manners_note("%zu files have no %s, so there is no %s of them: %s...", n, w->what,
+			     w->of, first);
 	return PM_OK;
 }
 
@@ -160,8 +217,8 @@ static enum pm_status save_each(const struct branch_outputs *b, const struct pm_
 			file_name(b->to[kind], &all->object[i], &name);
 			st = save(b, &all->object[i], kind, (char *)name.p, err);
 		}
-	if (st == PM_OK && kind == PM_BRANCH_FDATA)
-		st = say_left_out(all, wanted, err);
+	if (st == PM_OK && wishes[kind].has)
+		st = say_left_out(all, wanted, &wishes[kind], err);
 	pm_buf_release(&name);
 	free(wanted);
 	return st;

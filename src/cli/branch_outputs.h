@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* branch_outputs.h - options for branch profiles (analyse/branch_file.h, branch_perf.h), and what
- * they ask for; `run` and `profile write` have them */
+/* branch_outputs.h - options for branch profiles (analyse/branch_file.h, branch_perf.h,
+ * branch_propeller.h), and what they ask for; `run` and `profile write` have them */
 #ifndef PM_CLI_BRANCH_OUTPUTS_H
 #define PM_CLI_BRANCH_OUTPUTS_H
 
@@ -8,8 +8,8 @@
 #include "cli/opt.h"
 #include "trace/pipeline.h"
 
-/* enum pm_branch_format, and perf's own file */
-enum { BRANCH_PERF = PM_BRANCH_FORMATS, BRANCH_OUTPUTS };
+/* enum pm_branch_format, perf's own file, and Propeller's two: FILE and FILE.order */
+enum { BRANCH_PERF = PM_BRANCH_FORMATS, BRANCH_PROPELLER, BRANCH_OUTPUTS };
 
 struct branch_outputs {
 	const char *to[BRANCH_OUTPUTS];	/* FILE; NULL: not wanted */
@@ -27,6 +27,8 @@ struct branch_outputs {
 			"for gcc: `create_gcov --profiler=text` reads it"),                       \
 		OPT_STR(0, "llvm-sample", &(B).to[PM_BRANCH_LLVM_SAMPLE], "FILE",                \
 			"for clang: `llvm-profgen --unsymbolized-profile`"),                      \
+		OPT_STR(0, "propeller", &(B).to[BRANCH_PROPELLER], "FILE",                       \
+			"for clang and lld: order of blocks, and of functions (FILE.order)"),     \
 		OPT_STR(0, "perf-data", &(B).to[BRANCH_PERF], "FILE",                            \
 			"for what reads files of `perf record -j any,u`: samples"),               \
 		OPT_U64(0, "perf-samples", &(B).samples, "N",                                    \

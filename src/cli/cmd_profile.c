@@ -44,6 +44,7 @@ static int write_(int argc, char **argv)
 			  { "--fdata", b.to[PM_BRANCH_FDATA], true },
 			  { "--autofdo", b.to[PM_BRANCH_AUTOFDO], true },
 			  { "--llvm-sample", b.to[PM_BRANCH_LLVM_SAMPLE], true },
+			  { "--propeller", b.to[BRANCH_PROPELLER], true },
 			  { "--perf-data", b.to[BRANCH_PERF], true });
 	status = traces_open(argv[0], format, &src, &which);
 	if (status)

@@ -251,7 +251,7 @@ static void refuse_each(const struct outputs *f, const struct run_trace *t, bool
 		t->results.tree.folded, t->results.tree.speedscope, t->results.tree.pprof,
 		t->branches.to[PM_BRANCH_BOLT], t->branches.to[PM_BRANCH_FDATA],
 		t->branches.to[PM_BRANCH_AUTOFDO], t->branches.to[PM_BRANCH_LLVM_SAMPLE],
-		t->branches.to[BRANCH_PERF] };
+		t->branches.to[BRANCH_PROPELLER], t->branches.to[BRANCH_PERF] };
 
 	for (size_t i = 0; i < NR(to); i++)
 		if (to[i] && pm_path_has_process(to[i]))
@@ -279,6 +279,7 @@ static void check_files(const struct outputs *f, const struct run_trace *t, cons
 		{ "--fdata", t->branches.to[PM_BRANCH_FDATA], true },
 		{ "--autofdo", t->branches.to[PM_BRANCH_AUTOFDO], true },
 		{ "--llvm-sample", t->branches.to[PM_BRANCH_LLVM_SAMPLE], true },
+		{ "--propeller", t->branches.to[BRANCH_PROPELLER], true },
 		{ "--perf-data", t->branches.to[BRANCH_PERF], true },
 	};
 
