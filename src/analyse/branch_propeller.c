@@ -28,6 +28,8 @@ struct propeller_block {				/* a block, by address */
 
 struct propeller_edge { uint32_t function, from, to; uint64_t count; };	/* of blocks in the array */
 
+#define SEVERAL UINT64_MAX
+
 struct propeller_work {
 	struct pm_elf *elf;
 	struct pm_block_map map;
@@ -39,7 +41,8 @@ struct propeller_work {
 	size_t ncall, cap_call;
 	struct pm_elf_symbol *symbol;
 	size_t nsymbol;
-	struct pm_map named;		/* hashes of names: how many addresses have each */
+	struct pm_map named;		/* hashes of names: the address, or SEVERAL */
+	struct pm_map listed;		/* addresses of functions */
 	uint32_t *by_function;		/* blocks by function; function f's: part[f]..[f + 1] - 1 */
 	size_t *part;
 };
@@ -230,9 +233,13 @@ static bool read_names(struct propeller_work *l)
 	l->nsymbol = pm_elf_symbols(l->elf, &l->symbol);
 	for (size_t i = 0; i < l->nsymbol; i++) {
 		const struct pm_elf_symbol *s = &l->symbol[i];
+		bool fresh;
+		uint64_t *at;
 
-		if (s->function && s->code)
-			++*pm_map_put(&l->named, hash_of(s->name, name_length(s->name)), NULL);
+		if (!s->function || !s->code)
+			continue;
+		at = pm_map_put(&l->named, hash_of(s->name, name_length(s->name)), &fresh);
+		*at = fresh || *at == s->lo ? s->lo : SEVERAL;
 	}
 	return l->nsymbol;
 }
@@ -258,7 +265,7 @@ static bool put_names(const struct propeller_work *l, uint64_t lo, char between,
 
 		/* the compiler would take a space for the end of the name */
 		if (!s->function || !s->code || !n || strcspn(s->name, " /\n\r\t") < n ||
-		    *pm_map_get(&l->named, hash_of(s->name, n)) != 1)
+		    *pm_map_get(&l->named, hash_of(s->name, n)) == SEVERAL)
 			continue;
 		if (named++)
 			pm_buf_add(to, &between, 1);
@@ -378,7 +385,8 @@ static void put_all(struct propeller_work *l, struct pm_propeller *p)
 		struct pm_call_function *sum = &function[p->functions];
 
 		number[f] = UINT32_MAX;
-		if (!n)
+		/* a linker that folds equal functions may have left the maps of several */
+		if (!n || (*pm_map_put(&l->listed, l->map.function[f].lo, NULL))++)
 			continue;
 		pm_buf_printf(&p->clusters, old ? "!" : "f ");
 		if (!put_names(l, l->map.function[f].lo, old ? '/' : ' ', &p->clusters, &names)) {
@@ -442,6 +450,7 @@ enum pm_status pm_propeller_make(const struct pm_branch_object *o, struct pm_pro
 	pm_elf_close(l.elf);
 	pm_block_map_release(&l.map);
 	pm_map_release(&l.named);
+	pm_map_release(&l.listed);
 	free(l.block);
 	free(l.edge);
 	free(l.call);

@@ -19,6 +19,35 @@ bool branch_outputs_wanted(const struct branch_outputs *b)
 	return false;
 }
 
+/* The caller's to free(). */
+static char *order_name(const char *path)
+{
+	const size_t n = strlen(path);
+	char *order = pm_alloc(n + sizeof ".order");
+
+	memcpy(order, path, n);
+	memcpy(order + n, ".order", sizeof ".order");
+	return order;
+}
+
+static enum pm_status check_propeller(const struct branch_outputs *b, struct pm_err *err)
+{
+	const char *path = b->to[BRANCH_PROPELLER];
+	char *order;
+
+	if (!path)
+		return PM_OK;
+	if (!strcmp(path, "-"))
+		return pm_fail_request(err, "--propeller writes two files, FILE and FILE.order: "
+				       "not to standard output");
+	order = order_name(path);
+	for (int i = 0; i < BRANCH_OUTPUTS; i++)
+		if (b->to[i] && !strcmp(b->to[i], order))
+			pm_fail_request(err, "--propeller writes '%s', too", order);
+	free(order);
+	return pm_failed(err) ? PM_ERR : PM_OK;
+}
+
 enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_err *err)
 {
 	if (b->predict && !branch_outputs_wanted(b))
@@ -28,9 +57,8 @@ enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_er
 		return pm_fail_request(err, "--perf-samples is for --perf-data FILE");
 	if (b->samples > PM_BRANCH_PERF_MOST)
 		return pm_fail_request(err, "--perf-samples: at most %u", PM_BRANCH_PERF_MOST);
-	if (b->to[BRANCH_PROPELLER] && !strcmp(b->to[BRANCH_PROPELLER], "-"))
-		return pm_fail_request(err, "--propeller writes two files, FILE and FILE.order: "
-				       "not to standard output");
+	if (check_propeller(b, err) != PM_OK)
+		return PM_ERR;
 	return pm_report_can_save(b->to, BRANCH_OUTPUTS, err);
 }
 
@@ -79,17 +107,6 @@ static enum pm_status file_text(const struct branch_outputs *b, const struct pm_
 		pm_branch_file_text(&f, to);
 	pm_branch_file_release(&f);
 	return st;
-}
-
-/* The caller's to free(). */
-static char *order_name(const char *path)
-{
-	const size_t n = strlen(path);
-	char *order = pm_alloc(n + sizeof ".order");
-
-	memcpy(order, path, n);
-	memcpy(order + n, ".order", sizeof ".order");
-	return order;
 }
 
 /* Both files, or none. */

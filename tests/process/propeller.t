@@ -74,7 +74,10 @@ $ objcopy -O binary --only-section=.llvm_bb_addr_map --set-section-flags .llvm_b
 > pugmark: old:ADDR: its map of basic blocks has version 5, features ADDR, which are not known; build it with clang 14 to 19 and -fbasic-block-address-map (clang 18 and before: -fbasic-block-sections=labels)
 > pugmark: old:ADDR: expected 1 bytes of block metadata, found 0
 > pugmark: old: it has no symbols, and Propeller's files name functions; do not strip it
-# Two files are not for standard output.
+# Two files are not for standard output, and neither is another output.
 $ pugmark run -q --propeller - -- ./fixed
 ! pugmark: --propeller writes two files, FILE and FILE.order: not to standard output
+? 2
+$ pugmark run -q --propeller x --bolt x.order -- ./fixed
+! pugmark: --propeller writes 'x.order', too
 ? 2
