@@ -124,8 +124,8 @@ static enum pm_status save_propeller(const struct pm_branch_object *o, const cha
 		else if (pm_file_save(path, &p.clusters, err) != PM_OK)
 			unlink(order);
 		else if (p.unnamed)
-			manners_note("%s: %zu functions that ran are not in %s, for they have no "
-				     "name that is theirs alone "
+			manners_note("%s: %zu of the functions that ran are left out of %s, for "
+				     "their names are not theirs alone "
 				     "(-funique-internal-linkage-names helps)", o->path, p.unnamed,
 				     path);
 	}

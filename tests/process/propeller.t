@@ -53,7 +53,7 @@ $ pugmark run -q --branch -o t.pug -- ./old > out; pugmark profile write --prope
 $ clang-19 $(cat flags) -fbasic-block-address-map -mllvm -pgo-analysis-map=func-entry-count,bb-freq,br-prob hot.c -o more && pugmark run -q --propeller f -- ./more > out; cmp f cc
 # One file for each object that has a map; a function whose name another one has, too, is left out.
 $ echo 'static int __attribute__((noinline)) rare(int i) { return i + 1; } int other(int i) { return rare(i); }' > b.c && clang-19 $(cat flags) -fbasic-block-address-map hot.c b.c -o two && rm -f cc.*; pugmark run --report r --propeller 'cc.%n' -- ./two 2>&1 > out | sed "s|$PWD/||" | grep cc; ls cc.*; grep '^f' cc.two
-> pugmark: note: two: 1 functions that ran are not in cc.two, for they have no name that is theirs alone (-funique-internal-linkage-names helps)
+> pugmark: note: two: 1 of the functions that ran are left out of cc.two, for their names are not theirs alone (-funique-internal-linkage-names helps)
 > cc.two
 > cc.two.order
 > f work alias
