@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "analyse/branch_file.h"
+#include "base/mix.h"
 #include "elf/link_view.h"
 #include "isa/x86/decode.h"
 
@@ -49,15 +50,6 @@ struct fdata {
 #define PLT_ENTRY 16			/* bytes */
 
 /* ---- functions ------------------------------------------------------------------------------- */
-static uint64_t hash_of(const char *s)
-{
-	uint64_t h = 14695981039346656037u;
-
-	while (*s)
-		h = (h ^ (uint8_t)*s++) * 1099511628211u;
-	return h;
-}
-
 static void add_function(struct fdata *x, const char *name, uint64_t lo, uint64_t hi)
 {
 	pm_grow(x->function, x->n, x->cap);
@@ -98,7 +90,7 @@ static bool read_functions(struct fdata *x)
 		uint64_t number = 0, next = v[i].limit;
 
 		if (v[i].local)
-			number = ++*pm_map_put(&seen, hash_of(name), NULL);
+			number = ++*pm_map_put(&seen, pm_mix(name, strlen(name), 0), NULL);
 		if (!v[i].code || v[i].lo < end || (!v[i].function && v[i].local))
 			continue;
 		if (number) {

@@ -12,6 +12,7 @@
 #include "analyse/branch_propeller.h"
 #include "analyse/call_order.h"
 #include "analyse/ext_tsp.h"
+#include "base/mix.h"
 #include "elf/block_map.h"
 #include "elf/link_view.h"
 
@@ -213,15 +214,6 @@ static void count(struct propeller_work *l, const struct pm_branch_object *o)
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
-static uint64_t hash_of(const char *s, size_t n)
-{
-	uint64_t h = 14695981039346656037u;
-
-	while (n--)
-		h = (h ^ (uint8_t)*s++) * 1099511628211u;
-	return h;
-}
-
 /* Without a version: NAME@@VERSION. */
 static size_t name_length(const char *name)
 {
@@ -238,7 +230,7 @@ static bool read_names(struct propeller_work *l)
 
 		if (!s->function || !s->code)
 			continue;
-		at = pm_map_put(&l->named, hash_of(s->name, name_length(s->name)), &fresh);
+		at = pm_map_put(&l->named, pm_mix(s->name, name_length(s->name), 0), &fresh);
 		*at = fresh || *at == s->lo ? s->lo : SEVERAL;
 	}
 	return l->nsymbol;
@@ -265,7 +257,7 @@ static bool put_names(const struct propeller_work *l, uint64_t lo, char between,
 
 		/* the compiler would take a space for the end of the name */
 		if (!s->function || !s->code || !n || strcspn(s->name, " /\n\r\t") < n ||
-		    *pm_map_get(&l->named, hash_of(s->name, n)) == SEVERAL)
+		    *pm_map_get(&l->named, pm_mix(s->name, n, 0)) == SEVERAL)
 			continue;
 		if (named++)
 			pm_buf_add(to, &between, 1);
