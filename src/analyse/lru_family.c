@@ -41,6 +41,8 @@ void lru_family_free(struct lru_family *f)
 		}
 		free(l->feed);
 		free(l->back);
+		free(l->filled);
+		free(l->used);
 		free(l->way);
 	}
 	free(f);
@@ -57,7 +59,6 @@ static struct lru_list *list_of(const struct lru_family *f, const struct pm_leve
 void lru_family_add(struct lru_family *f, const struct pm_level_conf *lc)
 {
 	struct lru_list *l = list_of(f, lc);
-	size_t places;
 
 	if (!l) {
 		l = f->list + f->n++;
@@ -65,18 +66,20 @@ void lru_family_add(struct lru_family *f, const struct pm_level_conf *lc)
 			*l = l[-1];
 		*l = (struct lru_list){ .set_mask = lru_sets_of(lc) - 1 };
 	}
-	if (l->depth >= lc->ways)
-		return;
-	l->depth = lc->ways;
-	places = (l->set_mask + 1) * l->depth;
-	l->way = pm_realloc(l->way, places * sizeof *l->way);
-	memset(l->way, 0xff, places * sizeof *l->way);
-	for (unsigned k = 0; k < LRU_KINDS; k++) {
-		free(l->found[k]);
+	if (l->depth < lc->ways)
+		l->depth = lc->ways;
+}
+
+static void make_list(struct lru_list *l)
+{
+	const uint64_t sets = l->set_mask + 1;
+
+	l->way = pm_alloc(sets * l->depth * sizeof *l->way);
+	for (unsigned k = 0; k < LRU_KINDS; k++)
 		l->found[k] = pm_alloc(l->depth * sizeof **l->found);
-	}
-	free(l->back);
 	l->back = pm_alloc((l->depth + 2) * sizeof *l->back);
+	l->filled = pm_alloc(l->depth * sizeof *l->filled);
+	l->used = pm_alloc((sets + LRU_GROUP - 1) / LRU_GROUP * sizeof *l->used);
 }
 
 void lru_family_exit(struct lru_family *f, const struct pm_level_conf *lc, struct cache_out *out)
@@ -130,7 +133,8 @@ void lru_family_feed(struct lru_family *f, const struct pm_level_conf *lc, struc
 
 void lru_family_fed(struct lru_family *f)
 {
-	for (struct lru_list *l = f->list, *end = l + f->n; l < end; l++)
+	for (struct lru_list *l = f->list, *end = l + f->n; l < end; l++) {
+		make_list(l);
 		for (struct lru_feed *x = l->feed; x < l->feed + l->nfeed; x++) {
 			for (unsigned p = 1; p <= l->depth; p++)
 				if (x->read[p].members)
@@ -138,6 +142,7 @@ void lru_family_fed(struct lru_family *f)
 			for (unsigned i = 0; i < x->nback; i++)
 				x->back[i].to = lru_below_to(x->bundle, x->back[i].to.members);
 		}
+	}
 }
 
 /* ---- an access ------------------------------------------------------------------------------ */
@@ -172,8 +177,8 @@ static void leave_to_exits(const struct lru_family *f, const struct lru_list *l,
 
 	for (const struct lru_exit *x = l->exit, *end = x + l->nexit; x < end && x->ways <= p;
 	     x++) {
-		uint64_t last = set[x->ways - 1];
-		bool dirty = last != LRU_EMPTY && (last & FLAGS(f)) < x->ways;
+		uint64_t last = ~set[x->ways - 1];
+		bool dirty = (last & FLAGS(f)) < x->ways;	/* which is not, if it is empty */
 
 		for (size_t i = 0; i < x->n; i++) {
 			if (k != LRU_BACK)
@@ -198,7 +203,7 @@ static void leave_to_bundles(const struct lru_family *f, const struct lru_list *
 			k == LRU_READ_STACK || k == LRU_WRITE_STACK };
 		e += k != LRU_BACK && x->read[p].members;
 		for (unsigned i = 0; f->wrote && i < x->nback && x->back[i].ways <= p; i++) {
-			const uint64_t last = set[x->back[i].ways - 1];
+			const uint64_t last = ~set[x->back[i].ways - 1];
 
 			*e = (struct below_request){ last & ~flags, x->back[i].to, PM_OP_BACK, 0 };
 			e += (last & flags) < x->back[i].ways;
@@ -216,8 +221,8 @@ static void write_first(struct lru_family *f, unsigned i, uint64_t line)
 		struct lru_list *l = f->list + i;
 		uint64_t *set = l->way + ((line >> f->line_shift) & l->set_mask) * l->depth;
 
-		PM_INVARIANT(1, (set[0] & f->line_mask) == line);
-		set[0] = line;
+		PM_INVARIANT(1, (~set[0] & f->line_mask) == line);
+		set[0] = ~line;
 	}
 }
 
@@ -227,9 +232,20 @@ static unsigned place_of(const struct lru_family *f, const struct lru_list *l, c
 {
 	unsigned p = 1;
 
-	while (p < l->depth && (set[p] ^ line) > FLAGS(f))
+	while (p < l->depth && (~set[p] ^ line) > FLAGS(f))
 		p++;
 	return p;
+}
+
+/* A line will enter @set, which has an empty place: the first of these will not be empty. */
+static void fill(struct lru_list *l, const uint64_t *set)
+{
+	unsigned p = l->depth - 1;
+
+	while (p && set[p - 1] == LRU_EMPTY)
+		p--;
+	l->filled[p]++;
+	l->used[(set - l->way) / l->depth / LRU_GROUP] = true;
 }
 
 void lru_family_access(struct lru_family *f, uint64_t key, enum lru_kind k)
@@ -242,7 +258,7 @@ void lru_family_access(struct lru_family *f, uint64_t key, enum lru_kind k)
 	for (unsigned i = 0; i < f->n; i++) {
 		struct lru_list *l = f->list + i;
 		uint64_t *set = l->way + ((line >> f->line_shift) & l->set_mask) * l->depth;
-		uint64_t e = set[0], m = CLEAN(f);
+		uint64_t e = ~set[0], m = CLEAN(f);
 		unsigned p;
 
 		if ((e ^ line) <= flags) {
@@ -257,16 +273,18 @@ void lru_family_access(struct lru_family *f, uint64_t key, enum lru_kind k)
 		if (l->nfeed)
 			leave_to_bundles(f, l, set, p, line, k);
 		if (p < l->depth) {
-			m = set[p] & flags;
+			m = ~set[p] & flags;
 			l->found[k][p]++;
 			count_back(l, m, p);
 			if (m < p)
 				m = p;
 		} else if (set[p - 1] != LRU_EMPTY) {
-			count_back(l, set[p - 1] & flags, p);
+			count_back(l, ~set[p - 1] & flags, p);
+		} else {
+			fill(l, set);
 		}
 		memmove(set + 1, set, (p < l->depth ? p : p - 1) * sizeof *set);
-		set[0] = line | (write ? 0 : m);
+		set[0] = ~(line | (write ? 0 : m));
 	}
 }
 
@@ -293,18 +311,22 @@ static void count_lines(const struct lru_family *f, const struct lru_list *l,
 	*here = 0;
 	for (unsigned w = 0; w <= ways; w++)
 		*backs += l->back[w];
-	for (uint64_t s = 0; s <= l->set_mask; s++)
-		for (unsigned p = 0; p < l->depth; p++) {
-			uint64_t e = l->way[s * l->depth + p], m = e & FLAGS(f);
+	for (unsigned p = 0; p < ways; p++)
+		*here += l->filled[p];
+	for (uint64_t s = 0; s <= l->set_mask; s++) {
+		if (!l->used[s / LRU_GROUP]) {
+			s |= LRU_GROUP - 1;
+			continue;
+		}
+		for (unsigned p = 0; p < l->depth && l->way[s * l->depth + p] != LRU_EMPTY; p++) {
+			uint64_t e = ~l->way[s * l->depth + p], m = e & FLAGS(f);
 
-			if (e == LRU_EMPTY)
-				break;
-			*here += p < ways;
 			*backs += p >= ways && m < ways;
 			if (lines && p < ways)
 				to->tag[s * ways + p] = (e & f->line_mask) | LINE_VALID |
 							(m < ways ? LINE_DIRTY : 0);
 		}
+	}
 }
 
 void lru_family_level(const struct lru_family *f, struct cache_level *to,

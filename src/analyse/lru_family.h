@@ -10,7 +10,8 @@
  * Dirtiness needs no bit per cache: a line that was written, and found again at places up to m
  * since, is dirty in all caches of more than m ways that hold it, and clean in all others. So a
  * word of a list is the line's address and, in the bits that a line address leaves free, its m (or
- * LRU_CLEAN). That is why a list has at most line - 2 places.
+ * all ones: clean). That is why a list has at most line - 2 places. What is stored is the
+ * complement of that: an empty place is 0, and sets that nobody needed take no memory.
  *
  * Write-backs that nobody has to see are counted when a line is found again: at place p it has left
  * all caches of at most p ways, dirty those of more than m ways. Where a cache has another level
@@ -25,7 +26,9 @@
 #include "analyse/lru_below.h"
 
 #define LRU_SETS	32		/* numbers of sets at most */
-#define LRU_EMPTY	(~0ull)		/* no line has this address: see segment() in cache_run.c */
+#define LRU_EMPTY	0ull		/* no line has its complement as address: see segment() in
+					 * cache_run.c */
+#define LRU_GROUP	64		/* sets */
 
 enum lru_kind {				/* what is counted apart; even and odd: PM_REF_STACK */
 	LRU_FETCH, LRU_PREFETCH, LRU_READ, LRU_READ_STACK, LRU_WRITE, LRU_WRITE_STACK,
@@ -50,7 +53,7 @@ struct lru_feed {			/* what leaves caches for members of a bundle below */
 
 struct lru_list {			/* caches with the same number of sets */
 	/* hot */
-	uint64_t *way;			/* places of set 0, of set 1... */
+	uint64_t *way;			/* places of set 0, of set 1...; each a complement */
 	uint64_t set_mask;
 	unsigned depth;
 	unsigned nexit, nfeed;
@@ -60,6 +63,8 @@ struct lru_list {			/* caches with the same number of sets */
 	uint64_t *found[LRU_KINDS];	/* at place 1.. */
 	uint64_t *back;			/* differences: write-backs of N ways are the sum up to
 					 * back[N] */
+	uint64_t *filled;		/* sets that have a line at place 0.. */
+	bool *used;			/* by group of sets: one has a line */
 };
 
 struct lru_family {
@@ -81,7 +86,7 @@ void lru_family_exit(struct lru_family *f, const struct pm_level_conf *lc, struc
 /* The same, for this member of a bundle. */
 void lru_family_feed(struct lru_family *f, const struct pm_level_conf *lc, struct lru_below *bundle,
 		     unsigned member);
-/* All exits are there. */
+/* All levels and exits are there. */
 void lru_family_fed(struct lru_family *f);
 /* An access within one line. */
 void lru_family_access(struct lru_family *f, uint64_t key, enum lru_kind k);
@@ -115,7 +120,7 @@ static inline void lru_family_ref(struct lru_family *f, uint64_t key, uint32_t s
 
 	for (;; line += ~mask + 1) {
 		const struct lru_list *l = f->list;
-		uint64_t e = l->way[((line >> f->line_shift) & l->set_mask) * l->depth];
+		uint64_t e = ~l->way[((line >> f->line_shift) & l->set_mask) * l->depth];
 
 		/* written already, or not to be written */
 		if (k < LRU_WRITE ? (e ^ line) <= ~mask : e == line)
