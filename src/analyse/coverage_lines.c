@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "analyse/coverage.h"
+#include "base/string_table.h"
 #include "elf/symbols.h"
 #include "isa/x86/form.h"
 
@@ -52,7 +53,7 @@ struct cover_lines {			/* one object */
 
 struct cover_all {			/* all objects */
 	struct pm_cover_files *to;
-	struct pm_map files;		/* hash -> index + 1 */
+	struct pm_string_table files;	/* as those of .to */
 	struct pm_map lines;		/* file << 32 | line -> index + 1 */
 	struct { uint32_t file, line; uint64_t count; } *line;
 	struct { uint32_t file; struct pm_cover_function f; } *function;
@@ -91,19 +92,15 @@ static void normalise(char *path)
 static uint32_t file_of(struct cover_all *a, const char *path)
 {
 	char *name = pm_arena_strdup(&a->to->mem, path);
-	uint64_t h = 14695981039346656037u, *at;
+	uint32_t at;
 
 	normalise(name);
-	for (const char *p = name; *p; p++)
-		h = (h ^ (uint8_t)*p) * 1099511628211u;
-	while (*(at = pm_map_put(&a->files, h, NULL)) && strcmp(a->to->v[*at - 1].path, name))
-		h++;
-	if (!*at) {
-		*at = a->to->n + 1;
+	at = pm_string_add(&a->files, name);
+	if (at == a->to->n) {
 		pm_grow(a->to->v, a->to->n, a->cap_file);
 		a->to->v[a->to->n++] = (struct pm_cover_file){ .path = name };
 	}
-	return (uint32_t)*at - 1;
+	return at;
 }
 
 static uint32_t line_of(struct cover_all *a, uint32_t file, uint32_t line)
@@ -701,7 +698,7 @@ void pm_cover_files(struct pm_cover *c, struct pm_cover_files *to)
 	free(a.line);
 	free(a.function);
 	free(a.branch);
-	pm_map_release(&a.files);
+	pm_string_table_release(&a.files);
 	pm_map_release(&a.lines);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/listing.h"
+#include "base/string_table.h"
 #include "isa/mips/mips.h"
 #include "isa/x86/disasm.h"
 #include "trace/expand.h"
@@ -73,22 +74,16 @@ const struct pm_sink_ops pm_sink_code_book = {
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-struct strings { struct pm_map at; };		/* hash -> index + 1 into the listing's files */
-
-static uint32_t file_index(struct pm_listing *l, struct strings *t, size_t *cap, const char *s)
+static uint32_t file_index(struct pm_listing *l, struct pm_string_table *t, size_t *cap,
+			   const char *s)
 {
-	uint64_t h = 14695981039346656037u, *at;
+	const uint32_t at = pm_string_add(t, s);
 
-	for (const char *p = s; *p; p++)
-		h = (h ^ (uint8_t)*p) * 1099511628211u;
-	while (*(at = pm_map_put(&t->at, h, NULL)) && strcmp(l->file[*at - 1], s))
-		h++;
-	if (!*at) {
-		*at = l->nfile + 1;
+	if (at == l->nfile) {
 		pm_grow(l->file, l->nfile, *cap);
 		l->file[l->nfile++] = pm_arena_strdup(&l->mem, s);
 	}
-	return (uint32_t)*at - 1;
+	return at;
 }
 
 static int by_pc(const void *a, const void *b)
@@ -103,7 +98,7 @@ static int by_pc(const void *a, const void *b)
 static void find_functions(struct pm_listing *l, struct pm_names *names, bool lines)
 {
 	size_t cap = 0, cap_file = 0;
-	struct strings files = { 0 };
+	struct pm_string_table files = { 0 };
 	char other[300];
 
 	file_index(l, &files, &cap_file, "???");
@@ -135,7 +130,7 @@ static void find_functions(struct pm_listing *l, struct pm_names *names, bool li
 		in->file = n.file ? file_index(l, &files, &cap_file, n.file) : 0;
 		in->line = n.file ? n.line : 0;
 	}
-	pm_map_release(&files.at);
+	pm_string_table_release(&files);
 }
 
 struct pm_listing *pm_listing_new(const struct pm_costs *c, struct pm_names *names,

@@ -8,6 +8,7 @@
 
 #include "analyse/cachegrind.h"
 #include "analyse/stored.h"
+#include "base/string_table.h"
 #include "isa/x86/form.h"
 
 static const char callgrind_head[] = "# callgrind format";
@@ -30,7 +31,7 @@ struct stored_reader {
 	bool instr, lines, body;
 	uint64_t pos[2];		/* the last ones, for relative positions */
 	struct pm_stored_names *names;	/* NULL: not wanted */
-	struct pm_map texts;		/* hash -> index of a name */
+	struct pm_string_table texts;	/* as those of .names */
 	struct pm_map function_of, file_of;	/* "(1) name" -> index of the name */
 	struct pm_stored_place at;	/* of the next costs */
 };
@@ -124,18 +125,13 @@ static enum pm_status named_object(struct stored_reader *r, const char *s, size_
 static uint32_t name_index(struct stored_reader *r, const char *s)
 {
 	struct pm_stored_names *names = r->names;
-	uint64_t h = 14695981039346656037u, *at;
+	const uint32_t at = pm_string_add(&r->texts, s);
 
-	for (const char *p = s; *p; p++)
-		h = (h ^ (uint8_t)*p) * 1099511628211u;
-	while (*(at = pm_map_put(&r->texts, h, NULL)) && strcmp(names->name[*at - 1], s))
-		h++;
-	if (!*at) {
+	if (at == names->nname) {
 		pm_grow(names->name, names->nname, names->cap_name);
 		names->name[names->nname++] = pm_strdup(s);
-		*at = names->nname;
 	}
-	return (uint32_t)*at - 1;
+	return at;
 }
 
 /* "deflate", "(1) deflate", later "(1)"; 0 for a number that has no name. */
@@ -468,7 +464,7 @@ enum pm_status pm_stored_read(const char *path, struct pm_costs *c, struct pm_co
 	free(r.object);
 	free(r.id);
 	free(r.numbered);
-	pm_map_release(&r.texts);
+	pm_string_table_release(&r.texts);
 	pm_map_release(&r.function_of);
 	pm_map_release(&r.file_of);
 	return st;

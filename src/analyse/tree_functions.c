@@ -6,6 +6,7 @@
 
 #include "analyse/perf_map.h"
 #include "analyse/tree_work.h"
+#include "base/string_table.h"
 #include "elf/symbols.h"
 
 static uint32_t add(struct tree_functions *f, struct pm_tree *t, const struct pm_tree_function *fn,
@@ -207,17 +208,10 @@ uint32_t tree_generated(struct tree_functions *f, struct pm_tree *t, struct tree
 struct tree_maps {			/* of the processes that made code */
 	struct { uint32_t pid; struct pm_perf_map map; } *v;
 	size_t n, cap;
-	struct pm_map seen;		/* hash of a name -> function + 1 */
+	struct pm_string_table names;
+	uint32_t *function;		/* by number of its name */
+	size_t cap_function;
 };
-
-static uint64_t hash_of(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325u;
-
-	while (*s)
-		h = (h ^ (unsigned char)*s++) * 0x100000001b3u;
-	return h;
-}
 
 static const char *made_name(struct tree_maps *m, uint32_t pid, uint64_t pc)
 {
@@ -241,8 +235,7 @@ static uint32_t name_made(struct tree_functions *f, const struct pm_tree *raw, u
 	const char *name = made_name(maps, f->info[i].pid, pc);
 	struct pm_tree_function fn = { .lo = name ? pc : 0 };
 	char hex[32];
-	uint64_t *at;
-	uint32_t k;
+	uint32_t k, at, known;
 
 	if (!name && f->info[i].flags & TREE_BARE) {
 		snprintf(hex, sizeof hex, "0x%llx", (unsigned long long)pc);
@@ -251,12 +244,14 @@ static uint32_t name_made(struct tree_functions *f, const struct pm_tree *raw, u
 	}
 	if (!name)
 		name = "[generated]";
-	at = pm_map_put(&maps->seen, hash_of(name), NULL);
-	if (*at && !strcmp(to->function[*at - 1].name, name))
-		return (uint32_t)*at - 1;
+	known = maps->names.n;
+	at = pm_string_add(&maps->names, name);
+	if (at < known)
+		return maps->function[at];
 	fn.name = fn.linkage = pm_arena_strdup(&to->mem, name);
 	k = pm_tree_add_function(to, &fn);
-	*at = k + 1;
+	pm_grow(maps->function, at, maps->cap_function);
+	maps->function[at] = k;
 	folds[k] = !fn.lo;
 	return k;
 }
@@ -303,7 +298,8 @@ void tree_functions_name(struct tree_functions *f, struct pm_tree *raw, bool lin
 	for (size_t i = 0; i < maps.n; i++)
 		pm_perf_map_release(&maps.v[i].map);
 	free(maps.v);
-	pm_map_release(&maps.seen);
+	pm_string_table_release(&maps.names);
+	free(maps.function);
 	free(of);
 	free(folds);
 }

@@ -8,6 +8,7 @@
 #include "analyse/diff.h"
 #include "analyse/tree_read.h"
 #include "base/number.h"
+#include "base/string_table.h"
 
 /* Where the count begins; NULL: it is no such line. */
 static char *count_of(char *line, uint64_t *v)
@@ -41,25 +42,25 @@ bool pm_tree_is_folded(const char *path)
 	return folded;
 }
 
-/* The function called @name, found or made. */
-static uint32_t function_of(struct pm_tree *t, struct pm_map *seen, const char *name)
+/* The function called @name, found or made; @first: the number of that with the first name. */
+static uint32_t function_of(struct pm_tree *t, struct pm_string_table *names, uint32_t first,
+			    const char *name)
 {
-	uint64_t h = 0xcbf29ce484222325u, *at;
+	const uint32_t at = pm_string_add(names, name);
 	const char *copy;
 
-	for (const char *c = name; *c; c++)
-		h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-	at = pm_map_put(seen, h, NULL);
-	if (*at)
-		return (uint32_t)*at;
-	copy = pm_arena_strdup(&t->mem, name);
-	*at = pm_tree_add_function(t, &(struct pm_tree_function){ .name = copy, .linkage = copy });
-	return (uint32_t)*at;
+	if (first + at == t->nfunction) {
+		copy = pm_arena_strdup(&t->mem, name);
+		pm_tree_add_function(t, &(struct pm_tree_function){ .name = copy,
+								    .linkage = copy });
+	}
+	return first + at;
 }
 
 enum pm_status pm_tree_read_folded(struct pm_tree *t, const char *path, struct pm_err *err)
 {
-	struct pm_map seen = { 0 };
+	const uint32_t first = (uint32_t)t->nfunction;
+	struct pm_string_table names = { 0 };
 	enum pm_status s = PM_OK;
 	char *line = NULL;
 	size_t cap = 0;
@@ -89,7 +90,7 @@ enum pm_status pm_tree_read_folded(struct pm_tree *t, const char *path, struct p
 			next = strchr(at, ';');
 			if (next)
 				*next++ = 0;
-			node = pm_tree_child(t, node, function_of(t, &seen, at));
+			node = pm_tree_child(t, node, function_of(t, &names, first, at));
 		}
 		t->node[node].self += v;
 		sum += v;
@@ -98,7 +99,7 @@ enum pm_status pm_tree_read_folded(struct pm_tree *t, const char *path, struct p
 		s = pm_fail_errno(err, "cannot read");
 	free(line);
 	fclose(f);
-	pm_map_release(&seen);
+	pm_string_table_release(&names);
 	return s;
 }
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/string_table.h"
 #include "report/flame_html.h"
 
 #define SMALLEST	2000		/* part of everything that is shown by itself */
@@ -122,23 +123,22 @@ void pm_flame_html(struct pm_html *h, const struct pm_tree *t, unsigned event)
 
 /* Both trees' contexts in one: event 0 is @a's instructions, 1 @b's. */
 static void join(struct pm_tree *to, const struct pm_tree *from, unsigned column,
-		 struct pm_map *function)
+		 struct pm_string_table *names, uint32_t first)
 {
 	uint32_t *number = pm_alloc(from->n * sizeof *number);
 
 	for (size_t i = 0; i < from->n; i++) {
 		const struct pm_tree_node *n = from->node + i;
 		const char *name = from->function[n->function].name;
-		uint64_t h = 0xcbf29ce484222325u, *at;
 
-		for (const char *c = name; *c; c++)
-			h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-		at = pm_map_put(function, h, NULL);
-		if (i && !*at)
-			*at = pm_tree_add_function(to, &(struct pm_tree_function){ .name = name,
-						   .linkage = name });
-		if (i)
-			number[i] = pm_tree_child(to, number[n->parent], (uint32_t)*at);
+		if (i) {
+			const uint32_t k = first + pm_string_add(names, name);
+
+			if (k == to->nfunction)
+				pm_tree_add_function(to, &(struct pm_tree_function){
+					.name = name, .linkage = name });
+			number[i] = pm_tree_child(to, number[n->parent], k);
+		}
 		to->cost[(size_t)number[i] * 2 + column] += n->self;
 	}
 	free(number);
@@ -146,21 +146,23 @@ static void join(struct pm_tree *to, const struct pm_tree *from, unsigned column
 
 void pm_flame_diff_html(struct pm_html *h, const struct pm_tree *a, const struct pm_tree *b)
 {
-	struct pm_map function = { 0 };
+	struct pm_string_table names = { 0 };
 	struct pm_tree both;
 	struct flame f = { .t = &both };
 	struct pm_buf head = { 0 };
+	uint32_t first;			/* number of the function with the first name */
 
 	if (a->n < 2 && b->n < 2)
 		return;
 	pm_tree_init(&both, UINT32_MAX, UINT32_MAX);
+	first = (uint32_t)both.nfunction;
 	both.ncost = 2;
 	both.nevent = 3;
 	both.column[2] = 1;
 	both.cap_cost = both.cap;
 	both.cost = pm_alloc(both.cap * 2 * sizeof *both.cost);
-	join(&both, a, 0, &function);
-	join(&both, b, 1, &function);
+	join(&both, a, 0, &names, first);
+	join(&both, b, 1, &names, first);
 	add_values(&f, &both, 1);
 	add_values(&f, &both, 2);
 	pm_html_view(h, "flame", "Flame graph", "What differs");
@@ -173,6 +175,6 @@ void pm_flame_diff_html(struct pm_html *h, const struct pm_tree *a, const struct
 	put_view(h, &f, &head);
 	release(&f);
 	pm_buf_release(&head);
-	pm_map_release(&function);
+	pm_string_table_release(&names);
 	pm_tree_release(&both);
 }

@@ -22,23 +22,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/string_table.h"
 #include "base/whole_file.h"
 #include "pugmark/pugmark.h"
 #include "report/out.h"
 #include "report/profile_report.h"
 
-struct names {				/* numbers for names of one kind */
-	char **v;
-	size_t n, cap;
-	struct pm_map map;		/* hash -> index + 1 of the last with it */
-	size_t *next;			/* index + 1 of the one before */
-	size_t cap_next;
-};
-
 struct callgrind_file {
 	struct pm_buf b;
 	struct pm_profile *p;
-	struct names ob, fl, fn;
+	struct pm_string_table ob, fl, fn;	/* names of one kind: numbered from 1 in the file */
 	uint32_t function, object;	/* the current ones */
 	bool lines;
 	const char *fl_now;
@@ -46,36 +39,17 @@ struct callgrind_file {
 };
 
 /* "(1) name" when @s is new, "(1)" later. Callgrind's names end at the end of the line. */
-static void put_name(struct pm_buf *b, struct names *t, const char *s)
+static void put_name(struct pm_buf *b, struct pm_string_table *t, const char *s)
 {
-	uint64_t h = 14695981039346656037u, *head;
-	size_t i, n = strlen(s);
+	const uint32_t known = t->n, number = pm_string_add(t, s) + 1;
 
-	for (size_t k = 0; k < n; k++)
-		h = (h ^ (uint8_t)s[k]) * 1099511628211u;
-	head = pm_map_put(&t->map, h, NULL);
-	for (i = (size_t)*head; i; i = t->next[i - 1])
-		if (!strcmp(t->v[i - 1], s)) {
-			pm_buf_printf(b, "(%zu)\n", i);
-			return;
-		}
-	pm_grow(t->next, t->n, t->cap_next);
-	pm_grow(t->v, t->n, t->cap);
-	t->next[t->n] = (size_t)*head;
-	t->v[t->n++] = pm_strdup(s);
-	*head = t->n;
-	pm_buf_printf(b, "(%zu) ", t->n);
+	if (number <= known) {
+		pm_buf_printf(b, "(%u)\n", number);
+		return;
+	}
+	pm_buf_printf(b, "(%u) ", number);
 	pm_report_text_of(b, s, SIZE_MAX, 0);
 	pm_buf_add(b, "\n", 1);
-}
-
-static void release_names(struct names *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		free(t->v[i]);
-	free(t->v);
-	free(t->next);
-	pm_map_release(&t->map);
 }
 
 static const char *line_of(struct callgrind_file *f, uint32_t object, uint64_t addr, unsigned *line)
@@ -210,9 +184,9 @@ enum pm_status pm_report_callgrind(struct pm_profile *p, const struct pm_report_
 	pm_buf_printf(&f.b, "\ntotals: %llu %llu %llu\n", (unsigned long long)f.sum[0],
 		      (unsigned long long)f.sum[1], (unsigned long long)f.sum[2]);
 	st = pm_file_save(path, &f.b, err);
-	release_names(&f.ob);
-	release_names(&f.fl);
-	release_names(&f.fn);
+	pm_string_table_release(&f.ob);
+	pm_string_table_release(&f.fl);
+	pm_string_table_release(&f.fn);
 	pm_buf_release(&f.b);
 	return st;
 }

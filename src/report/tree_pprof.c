@@ -19,9 +19,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/string_table.h"
 #include "report/tree_files.h"
-
-struct proto_strings { struct pm_buf table; struct pm_map at; uint64_t n; };
 
 static void put_varint(struct pm_buf *to, uint64_t v)
 {
@@ -51,38 +50,14 @@ static void put_message(struct pm_buf *to, unsigned field, struct pm_buf *from)
 	from->n = 0;
 }
 
-/* Its index in the table. */
-static uint64_t string_of(struct proto_strings *s, const char *text)
+static void put_strings(struct pm_buf *to, const struct pm_string_table *s)
 {
-	uint64_t *at, h = 0xcbf29ce484222325u;
-	const size_t n = strlen(text);
-	bool fresh;
-
-	for (const char *c = text; *c; c++)
-		h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-	for (;; h++) {
-		at = pm_map_put(&s->at, h, &fresh);
-		if (fresh)
-			break;
-		/* val: offset of the string's field in the table << 24 | index */
-		if (!strncmp((char *)s->table.p + (*at >> 24), text, n) &&
-		    s->table.p[(*at >> 24) + n] == 0)
-			return *at & 0xffffff;
-	}
-	*at = (uint64_t)s->table.n << 24 | s->n;
-	pm_buf_add(&s->table, text, n + 1);
-	return s->n++;
-}
-
-static void put_strings(struct pm_buf *to, const struct proto_strings *s)
-{
-	for (size_t at = 0; at < s->table.n; ) {
-		const size_t n = strlen((char *)s->table.p + at);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const size_t n = strlen(s->v[i]);
 
 		put_varint(to, 6 << 3 | 2);
 		put_varint(to, n);
-		pm_buf_add(to, s->table.p + at, n);
-		at += n + 1;
+		pm_buf_add(to, s->v[i], n);
 	}
 }
 
@@ -93,7 +68,7 @@ static bool same_object(const struct pm_tree_function *a, const struct pm_tree_f
 }
 
 /* Of each function the number of its object, 0: none; the objects are written. */
-static uint64_t *number_objects(const struct pm_tree *t, struct proto_strings *s,
+static uint64_t *number_objects(const struct pm_tree *t, struct pm_string_table *s,
 				struct pm_buf *to)
 {
 	uint64_t *of = pm_alloc(t->nfunction * sizeof *of), n = 0;
@@ -116,8 +91,8 @@ static uint64_t *number_objects(const struct pm_tree *t, struct proto_strings *s
 		first[n++] = f;
 		put_number(&m, 1, n);
 		put_number(&m, 3, UINT64_MAX >> 1);
-		put_number(&m, 5, string_of(s, f->object));
-		put_number(&m, 6, string_of(s, f->build_id ? f->build_id : ""));
+		put_number(&m, 5, pm_string_add(s, f->object));
+		put_number(&m, 6, pm_string_add(s, f->build_id ? f->build_id : ""));
 		put_number(&m, 7, 1);
 		put_message(to, 3, &m);
 	}
@@ -126,7 +101,7 @@ static uint64_t *number_objects(const struct pm_tree *t, struct proto_strings *s
 	return of;
 }
 
-static void put_functions(const struct pm_tree *t, struct proto_strings *s, struct pm_buf *to)
+static void put_functions(const struct pm_tree *t, struct pm_string_table *s, struct pm_buf *to)
 {
 	uint64_t *object = number_objects(t, s, to);
 	struct pm_buf m = { 0 }, line = { 0 };
@@ -142,9 +117,9 @@ static void put_functions(const struct pm_tree *t, struct proto_strings *s, stru
 		put_message(&m, 4, &line);
 		put_message(to, 4, &m);
 		put_number(&m, 1, i);
-		put_number(&m, 2, string_of(s, f->name));
-		put_number(&m, 3, string_of(s, f->linkage));
-		put_number(&m, 4, string_of(s, f->file ? f->file : ""));
+		put_number(&m, 2, pm_string_add(s, f->name));
+		put_number(&m, 3, pm_string_add(s, f->linkage));
+		put_number(&m, 4, pm_string_add(s, f->file ? f->file : ""));
 		put_number(&m, 5, f->file ? f->line : 0);
 		put_message(to, 5, &m);
 	}
@@ -208,25 +183,24 @@ enum pm_status pm_tree_pprof(const struct pm_tree *t, unsigned event, bool only,
 			     const char *title, struct pm_buf *to, struct pm_err *err)
 {
 	struct pm_buf p = { 0 }, m = { 0 };
-	struct proto_strings s = { 0 };
+	struct pm_string_table s = { 0 };
 	enum pm_status st;
 
-	string_of(&s, "");
+	pm_string_add(&s, "");
 	for (unsigned k = 0; k < t->nevent; k++)
 		if (!only || k == event) {
-			put_number(&m, 1, string_of(&s, t->event[k].name));
-			put_number(&m, 2, string_of(&s, "count"));
+			put_number(&m, 1, pm_string_add(&s, t->event[k].name));
+			put_number(&m, 2, pm_string_add(&s, "count"));
 			put_message(&p, 1, &m);
 		}
 	put_samples(t, event, only, &p);
 	put_functions(t, &s, &p);
-	put_number(&p, 14, string_of(&s, t->event[event].name));
-	put_number(&p, 13, string_of(&s, title));
+	put_number(&p, 14, pm_string_add(&s, t->event[event].name));
+	put_number(&p, 13, pm_string_add(&s, title));
 	put_strings(&p, &s);
 	st = compress_into(&p, to, err);
 	pm_buf_release(&p);
 	pm_buf_release(&m);
-	pm_buf_release(&s.table);
-	pm_map_release(&s.at);
+	pm_string_table_release(&s);
 	return st;
 }

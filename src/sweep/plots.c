@@ -43,7 +43,7 @@ static enum pm_status note_range(void *to, const struct sweep_row *r, struct pm_
 {
 	struct plots *p = to;
 
-	for (size_t i = 0; r->sim == p->sim && i < p->t->nnumber; i++)
+	for (size_t i = 0; r->sim == p->sim && i < p->t->number.n; i++)
 		if (!isnan(r->number_value[i])) {
 			p->least[i] = fmin(p->least[i], r->number_value[i]);
 			p->most[i] = fmax(p->most[i], r->number_value[i]);
@@ -60,15 +60,15 @@ static int choose_value(const struct plots *p)
 	int best = -1;
 
 	for (size_t w = 0; w < NR(wanted) && best < 0; w++)
-		for (size_t i = 0; i < p->t->nnumber; i++)
-			if (ends_with(p->t->number[i], wanted[w]) && p->most[i] > p->least[i] &&
+		for (size_t i = 0; i < p->t->number.n; i++)
+			if (ends_with(p->t->number.v[i], wanted[w]) && p->most[i] > p->least[i] &&
 			    (best < 0 || p->most[i] / fmax(p->least[i], 1e-12) >
 			     p->most[best] / fmax(p->least[best], 1e-12)))
 				best = (int)i;
-	for (size_t i = 0; i < p->t->nnumber && best < 0; i++)
+	for (size_t i = 0; i < p->t->number.n && best < 0; i++)
 		if (p->most[i] > p->least[i])
 			best = (int)i;
-	for (size_t i = 0; i < p->t->nnumber && best < 0; i++)
+	for (size_t i = 0; i < p->t->number.n && best < 0; i++)
 		if (p->most[i] >= p->least[i])
 			best = (int)i;
 	return best;
@@ -98,7 +98,7 @@ static enum pm_status choose(struct plots *p, struct pm_err *err)
 	if (p->sim->n > CONFIGS)
 		return pm_fail_request(err, "%s has more than %u configurations: too many for a "
 				       "page; --csv and --parquet take all", p->sim->name, CONFIGS);
-	for (size_t i = 0; i < t->nnumber; i++) {
+	for (size_t i = 0; i < t->number.n; i++) {
 		p->least[i] = INFINITY;
 		p->most[i] = -INFINITY;
 	}
@@ -108,7 +108,7 @@ static enum pm_status choose(struct plots *p, struct pm_err *err)
 	if (o->value && p->value < 0)
 		return pm_fail_request(err, "the results have no number '%s'; --csv has all names",
 				       o->value);
-	p->more = o->more || (p->value >= 0 && more_is_better(t->number[p->value]));
+	p->more = o->more || (p->value >= 0 && more_is_better(t->number.v[p->value]));
 	p->cost_number = p->cost_param = -1;
 	if (o->cost) {
 		p->cost_param = sweep_table_param(t, o->cost);
@@ -117,8 +117,8 @@ static enum pm_status choose(struct plots *p, struct pm_err *err)
 			return pm_fail_request(err, "'%s' is neither a parameter nor a number of "
 					       "the results", o->cost);
 	}
-	for (size_t i = 0; i < t->nnumber; i++)
-		p->cost_sizes |= !o->cost && ends_with(t->number[i], "size") &&
+	for (size_t i = 0; i < t->number.n; i++)
+		p->cost_sizes |= !o->cost && ends_with(t->number.v[i], "size") &&
 				 p->most[i] >= p->least[i];
 	return PM_OK;
 }
@@ -136,8 +136,8 @@ static double cost_of(const struct plots *p, const struct sweep_row *r)
 		return r->number_value[p->cost_number];
 	if (!p->cost_sizes)
 		return NAN;
-	for (size_t i = 0; i < p->t->nnumber; i++)
-		if (ends_with(p->t->number[i], "size") && !isnan(r->number_value[i]))
+	for (size_t i = 0; i < p->t->number.n; i++)
+		if (ends_with(p->t->number.v[i], "size") && !isnan(r->number_value[i]))
 			sum += r->number_value[i];
 	return sum;
 }
@@ -326,7 +326,7 @@ static enum pm_status heat_maps(const struct plots *p, struct pm_html *h, struct
 		heat_of(p, x, y, i ? i - 1 : SIZE_MAX, v, px->values.n, py->values.n);
 		if (i && p->ntrace == 1)
 			break;
-		snprintf(title, sizeof title, "%s, %s", p->t->number[p->value],
+		snprintf(title, sizeof title, "%s, %s", p->t->number.v[p->value],
 			 i ? p->t->p->trace[i - 1].name : "mean of all traces");
 		sweep_svg_heat(h, title, px->name, py->name, (const char *const *)px->values.v,
 			       px->values.n, (const char *const *)py->values.v, py->values.n, v);
@@ -407,7 +407,7 @@ static void front(const struct plots *p, struct pm_html *h, bool *on)
 		name[i] = p->name[order[i]];
 	}
 	snprintf(title, sizeof title, "%s against %s; the line joins what nothing cheaper beats",
-		 p->t->number[p->value], p->o->cost ? p->o->cost : "bytes of all caches");
+		 p->t->number.v[p->value], p->o->cost ? p->o->cost : "bytes of all caches");
 	if (n > 1) {
 		pm_html_section(h, "Pareto front", NULL);
 		sweep_svg_front(h, title, p->o->cost ? p->o->cost : "bytes of all caches", "", x,
@@ -459,7 +459,7 @@ static void bars(const struct plots *p, struct pm_html *h)
 
 	if (made > 1) {
 		snprintf(title, sizeof title, "%s against %s, geometric mean over traces%s%s",
-			 p->t->number[p->value], p->name[p->baseline],
+			 p->t->number.v[p->value], p->name[p->baseline],
 			 made == BARS ? "; the best" : "",
 			 made < n && has_costs(p) ?
 			 "; (+N): so many more are as good, and cost as much or more" :
@@ -489,7 +489,7 @@ static void table(const struct plots *p, struct pm_html *h, const bool *on)
 	const bool costs = has_costs(p);
 	struct pm_buf head = { 0 };
 
-	pm_html_section(h, "Configurations", p->t->number[p->value]);
+	pm_html_section(h, "Configurations", p->t->number.v[p->value]);
 	for (size_t i = 0; i < p->sim->nparam; i++)
 		pm_buf_printf(&head, "%s|", p->t->p->param[p->sim->param[i]].name);
 	if (!p->sim->nparam)
@@ -553,8 +553,8 @@ enum pm_status sweep_plots_html(struct sweep_table *t, const struct sweep_plots 
 				const char *path, struct pm_err *err)
 {
 	struct plots p = { .t = t, .o = o, .ntrace = t->p->ntrace,
-			   .least = pm_alloc((t->nnumber + 1) * sizeof *p.least),
-			   .most = pm_alloc((t->nnumber + 1) * sizeof *p.most) };
+			   .least = pm_alloc((t->number.n + 1) * sizeof *p.least),
+			   .most = pm_alloc((t->number.n + 1) * sizeof *p.most) };
 	enum pm_status s = choose(&p, err);
 
 	if (!s && p.value < 0) {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mix.h"
 #include "base/result.h"
 #include "sweep/table.h"
 
@@ -12,27 +11,11 @@ const char *const sweep_status_names[] = { "missing", "done", "failed" };
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *name)
-{
-	return pm_mix(name, strlen(name), 1);
-}
-
-/* A hash that two names share is settled by asking on behind it. */
-static uint64_t *place_of(const struct sweep_table *t, const char *name, uint64_t *key)
-{
-	uint64_t *at;
-
-	for (*key = hash_of(name); (at = pm_map_get(&t->index, *key)); ++*key)
-		if (!strcmp(t->number[*at], name))
-			return at;
-	return NULL;
-}
-
 int sweep_table_number(const struct sweep_table *t, const char *name)
 {
-	uint64_t key, *at = place_of(t, name, &key);
+	const uint32_t column = pm_string_find(&t->number, name);
 
-	return at ? (int)*at : -1;
+	return column == PM_NO_STRING ? -1 : (int)column;
 }
 
 int sweep_table_param(const struct sweep_table *t, const char *name)
@@ -45,17 +28,14 @@ int sweep_table_param(const struct sweep_table *t, const char *name)
 
 static void add_number(struct sweep_table *t, const char *name, bool whole)
 {
-	uint64_t key, *at = place_of(t, name, &key);
+	const uint32_t known = t->number.n, column = pm_string_add(&t->number, name);
 
-	if (at) {
-		t->whole[*at] &= whole;
+	if (column < known) {
+		t->whole[column] &= whole;
 		return;
 	}
-	*pm_map_put(&t->index, key, NULL) = t->nnumber;
-	pm_grow(t->whole, t->nnumber, t->cap_whole);
-	pm_grow(t->number, t->nnumber, t->cap_number);
-	t->whole[t->nnumber] = whole;
-	t->number[t->nnumber++] = pm_arena_strdup(&t->mem, name);
+	pm_grow(t->whole, column, t->cap_whole);
+	t->whole[column] = whole;
 }
 
 static void add_params(struct sweep_table *t)
@@ -167,9 +147,8 @@ enum pm_status sweep_table_open(struct sweep_table *t, const struct sweep_dir *d
 void sweep_table_release(struct sweep_table *t)
 {
 	free(t->param);
-	free(t->number);
 	free(t->whole);
-	pm_map_release(&t->index);
+	pm_string_table_release(&t->number);
 	pm_arena_release(&t->mem);
 	*t = (struct sweep_table){ 0 };
 }
@@ -201,7 +180,7 @@ static void fill_row(struct sweep_table *t, struct sweep_row *row, const struct 
 		row->param[sweep_table_param(t, p->name)] =
 			p->values.v[sweep_plan_value(t->p, row->sim, i, row->job.config)];
 	}
-	for (size_t i = 0; i < t->nnumber; i++)
+	for (size_t i = 0; i < t->number.n; i++)
 		row->number_value[i] = NAN;
 	if (!r)
 		return;
@@ -223,8 +202,8 @@ enum pm_status sweep_table_each(struct sweep_table *t,
 	struct walk_jobs w = { .t = t };
 	struct sweep_row row = {
 		.param = pm_alloc((t->nparam + 1) * sizeof *row.param),
-		.number_value = pm_alloc((t->nnumber + 1) * sizeof *row.number_value),
-		.whole_value = pm_alloc((t->nnumber + 1) * sizeof *row.whole_value),
+		.number_value = pm_alloc((t->number.n + 1) * sizeof *row.number_value),
+		.whole_value = pm_alloc((t->number.n + 1) * sizeof *row.whole_value),
 	};
 	enum pm_status s = PM_OK;
 

@@ -9,6 +9,7 @@
 #ifndef PM_SWEEP_TABLE_H
 #define PM_SWEEP_TABLE_H
 
+#include "base/string_table.h"
 #include "sweep/sweep_dir.h"
 #include "sweep/sweep_plan.h"
 
@@ -19,11 +20,9 @@ struct sweep_table {
 	struct pm_arena mem;
 	const char **param;		/* names, in the order of the plan, each once */
 	size_t nparam, cap_param;
-	const char **number;		/* names of the results' numbers */
+	struct pm_string_table number;	/* names of the results' numbers, by column */
 	bool *whole;			/* each of its values is a whole number */
-	size_t nnumber, cap_number, cap_whole;
-	struct pm_map index;		/* hash of a name -> column; a second name
-					 * of that hash stands behind it */
+	size_t cap_whole;
 	uint64_t rows, done, failed;
 };
 

@@ -135,7 +135,7 @@ static void csv_row(const struct sweep_table *t, const struct sweep_row *r, stru
 		if (r->param[c])
 			pm_report_csv_field(to, r->param[c]);
 	}
-	for (size_t c = 0; c < t->nnumber; c++) {
+	for (size_t c = 0; c < t->number.n; c++) {
 		pm_buf_printf(to, ",");
 		if (!isnan(r->number_value[c]))
 			put_number(t, r, c, to);
@@ -151,9 +151,9 @@ static void csv_head(const struct sweep_table *t, struct pm_buf *to)
 		pm_buf_printf(to, ",");
 		pm_report_csv_field(to, t->param[c]);
 	}
-	for (size_t c = 0; c < t->nnumber; c++) {
+	for (size_t c = 0; c < t->number.n; c++) {
 		pm_buf_printf(to, ",");
-		pm_report_csv_field(to, t->number[c]);
+		pm_report_csv_field(to, t->number.v[c]);
 	}
 	pm_buf_printf(to, "\n");
 }
@@ -178,10 +178,10 @@ static void json_row(const struct sweep_table *t, const struct sweep_row *r, str
 		}
 	pm_buf_printf(to, "},\n     \"numbers\": {");
 	first = true;
-	for (size_t c = 0; c < t->nnumber; c++)
+	for (size_t c = 0; c < t->number.n; c++)
 		if (!isnan(r->number_value[c])) {
 			pm_buf_printf(to, "%s", first ? "" : ", ");
-			pm_json_string(to, t->number[c]);
+			pm_json_string(to, t->number.v[c]);
 			pm_buf_printf(to, ": ");
 			put_number(t, r, c, to);
 			first = false;
@@ -200,7 +200,7 @@ static enum pm_status parquet_row(struct table_writer *w, const struct sweep_row
 	for (size_t i = 0; i < t->nparam; i++, c++)
 		if (r->param[i])
 			pm_parquet_text(w->table, c, r->param[i]);
-	for (size_t i = 0; i < t->nnumber; i++, c++)
+	for (size_t i = 0; i < t->number.n; i++, c++)
 		if (!isnan(r->number_value[i]) && t->whole[i])
 			pm_parquet_u64(w->table, c, r->whole_value[i]);
 		else if (!isnan(r->number_value[i]))
@@ -237,7 +237,7 @@ static enum pm_status parquet_bytes(void *to, const void *p, size_t n, struct pm
 static void parquet_begin(struct table_writer *w)
 {
 	const struct sweep_table *t = w->t;
-	const size_t n = FIXED + t->nparam + t->nnumber;
+	const size_t n = FIXED + t->nparam + t->number.n;
 	size_t c = 0;
 
 	w->column = pm_alloc(n * sizeof *w->column);
@@ -246,9 +246,9 @@ static void parquet_begin(struct table_writer *w)
 							   PM_PARQUET_REQUIRED };
 	for (size_t i = 0; i < t->nparam; i++, c++)
 		w->column[c] = (struct pm_parquet_column){ t->param[i], PM_PARQUET_STRING, 0 };
-	for (size_t i = 0; i < t->nnumber; i++, c++)
+	for (size_t i = 0; i < t->number.n; i++, c++)
 		w->column[c] = (struct pm_parquet_column){
-			t->number[i], t->whole[i] ? PM_PARQUET_U64 : PM_PARQUET_F64, 0
+			t->number.v[i], t->whole[i] ? PM_PARQUET_U64 : PM_PARQUET_F64, 0
 		};
 	w->table = pm_parquet_new(w->column, (unsigned)n,
 				  (struct pm_parquet_out){ parquet_bytes, &w->parquet }, NULL);
