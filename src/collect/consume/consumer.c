@@ -460,8 +460,8 @@ static enum pm_status open_packer(struct consumer *w, struct pm_err *err)
 	if (!w->chain || !w->chain_part || !w->chain_ref || !w->number_insns ||
 	    (!w->numbered && !w->trace->feed.addresses))
 		return no_room(err);
-	w->id = pm_alloc(BATCH * sizeof *w->id);
-	w->addr = pm_alloc((PACK_REFS + BATCH + 1) * sizeof *w->addr);
+	w->id = pm_alloc_unset(BATCH * sizeof *w->id);
+	w->addr = pm_alloc_unset((PACK_REFS + BATCH + 1) * sizeof *w->addr);
 	return PM_OK;
 }
 
@@ -476,8 +476,8 @@ static enum pm_status consumer_open(struct consumer *w, struct pm_err *err)
 	if (!w->compiled || !w->expansion || !w->insn || !w->block)
 		return no_room(err);
 	w->code = (struct pm_code){ w->insn, w->block, w->trace->object, 0, 0, 0 };
-	w->ev = pm_alloc(BATCH_ROOM * sizeof *w->ev);
-	w->record = pm_alloc(MAX_RECORD);
+	w->ev = pm_alloc_unset(BATCH_ROOM * sizeof *w->ev);
+	w->record = pm_alloc_unset(MAX_RECORD);
 	w->dec[0] = x86_decoder_new(X86_MODE_32);
 	w->dec[1] = x86_decoder_new(X86_MODE_64);
 	if (!w->trace->o.pipeline)

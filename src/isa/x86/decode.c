@@ -17,7 +17,9 @@
 #include "isa/x86/zydis_regs.h"
 #include "pugmark/pugmark.h"
 
-#define MEMO_BITS	14
+/* A decoder remembers 2^bits forms: few at first, as most decoders see few instructions. */
+#define MEMO_BITS_LEAST	9
+#define MEMO_BITS_MOST	14
 #define HEAD_MAX	8
 
 struct memo {
@@ -29,7 +31,8 @@ struct memo {
 struct x86_decoder {
 	ZydisDecoder zydis;
 	enum x86_mode mode;
-	struct memo memo[1 << MEMO_BITS];
+	unsigned bits, entered;		/* of the memo; since it has its size */
+	struct memo *memo;		/* 2^bits */
 };
 
 struct x86_decoder *x86_decoder_new(enum x86_mode mode)
@@ -37,6 +40,8 @@ struct x86_decoder *x86_decoder_new(enum x86_mode mode)
 	struct x86_decoder *d = pm_alloc(sizeof *d);
 
 	d->mode = mode;
+	d->bits = MEMO_BITS_LEAST;
+	d->memo = pm_alloc(sizeof *d->memo << d->bits);
 	if (mode == X86_MODE_64)
 		ZydisDecoderInit(&d->zydis, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	else
@@ -47,7 +52,35 @@ struct x86_decoder *x86_decoder_new(enum x86_mode mode)
 
 void x86_decoder_free(struct x86_decoder *d)
 {
+	if (d)
+		free(d->memo);
 	free(d);
+}
+
+static struct memo *memo_of(const struct x86_decoder *d, uint64_t key)
+{
+	return d->memo + (key * 0x9e3779b97f4a7c15ull >> (64 - d->bits));
+}
+
+static void enlarge_memo(struct x86_decoder *d)
+{
+	struct memo *old = d->memo;
+	const size_t n = (size_t)1 << d->bits;
+
+	d->bits++;
+	d->entered = 0;
+	d->memo = pm_alloc(sizeof *d->memo << d->bits);
+	for (size_t i = 0; i < n; i++)
+		if (old[i].nhead)
+			*memo_of(d, old[i].key) = old[i];
+	free(old);
+}
+
+static void remember(struct x86_decoder *d, uint64_t key, unsigned nhead, const struct x86_insn *in)
+{
+	if (d->bits < MEMO_BITS_MOST && d->entered++ >> (d->bits - 1))
+		enlarge_memo(d);
+	*memo_of(d, key) = (struct memo){ .key = key, .nhead = (uint8_t)nhead, .in = *in };
 }
 
 /* ---- the head ------------------------------------------------------------------------------- */
@@ -549,9 +582,9 @@ static void settle(const uint8_t *p, struct x86_insn *in)
 
 bool x86_decode(struct x86_decoder *d, const uint8_t *p, size_t n, struct x86_insn *out)
 {
-	struct memo *m = NULL;
+	const struct memo *m;
 	unsigned nhead = 0;
-	uint64_t key;
+	uint64_t key = 0;
 
 	if (n >= X86_MAX_LEN)
 		nhead = head_length(d->mode, p);
@@ -559,7 +592,7 @@ bool x86_decode(struct x86_decoder *d, const uint8_t *p, size_t n, struct x86_in
 		memcpy(&key, p, 8);
 		if (nhead < 8)
 			key &= (1ull << 8 * nhead) - 1;
-		m = &d->memo[(key * 0x9e3779b97f4a7c15ull) >> (64 - MEMO_BITS)];
+		m = memo_of(d, key);
 		if (m->key == key && m->nhead == nhead) {
 			*out = m->in;
 			goto found;
@@ -568,11 +601,8 @@ bool x86_decode(struct x86_decoder *d, const uint8_t *p, size_t n, struct x86_in
 	if (!decode_form(d, p, n, out))
 		return false;
 	/* A form that Zydis reads another way than head_length() must not be remembered. */
-	if (m && out->len - out->ndisp - out->nimm == (int)nhead) {
-		m->key = key;
-		m->nhead = nhead;
-		m->in = *out;
-	}
+	if (nhead && out->len - out->ndisp - out->nimm == (int)nhead)
+		remember(d, key, nhead, out);
 found:
 	if (out->prop & (X86_SHIFT_IMM | X86_INT))
 		settle(p, out);

@@ -6,7 +6,7 @@
 #include <Zydis/Zydis.h>
 
 #include "base/mem.h"
-#include "isa/x86/plan.h"
+#include "isa/x86/plan_form.h"
 #include "isa/x86/zydis_regs.h"
 #include "pugmark/pugmark.h"
 
@@ -130,13 +130,13 @@ static int gpr(ZydisRegister r)
 	return n >= 0 && n < 16 ? n : -1;
 }
 
-static uint16_t segment(const ZydisDecodedOperand *op)
+static uint16_t segment(const struct plan_operand *op)
 {
-	return op->mem.segment == ZYDIS_REGISTER_FS ? X86_VAL_FS :
-	       op->mem.segment == ZYDIS_REGISTER_GS ? X86_VAL_GS : X86_VAL_NONE;
+	return op->segment == ZYDIS_REGISTER_FS ? X86_VAL_FS :
+	       op->segment == ZYDIS_REGISTER_GS ? X86_VAL_GS : X86_VAL_NONE;
 }
 
-static bool is_xsave(const ZydisDecodedInstruction *in)
+static bool is_xsave(const struct plan_insn *in)
 {
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_XSAVE: case ZYDIS_MNEMONIC_XSAVE64:
@@ -167,14 +167,13 @@ uint16_t x86_xsave_size(const struct x86_ref *r, uint64_t rax)
 	return (uint16_t)end;
 }
 
-static bool is_string_operand(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+static bool is_string_operand(const struct plan_insn *in, const struct plan_operand *op)
 {
-	return in->meta.category == ZYDIS_CATEGORY_STRINGOP &&
-	       op->visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
+	return in->is_string && op->visibility != ZYDIS_OPERAND_VISIBILITY_EXPLICIT;
 }
 
 /* Bit instructions with a register operand address a string of bits. */
-static bool is_bit_string(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+static bool is_bit_string(const struct plan_insn *in, const struct plan_operand *op)
 {
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_BT:
@@ -188,12 +187,11 @@ static bool is_bit_string(const ZydisDecodedInstruction *in, const ZydisDecodedO
 	}
 }
 
-static void operand(struct course *c, const ZydisDecodedInstruction *in,
-		    const ZydisDecodedOperand *ops, const ZydisDecodedOperand *op, uint64_t pc,
-		    uint8_t kind)
+static void operand(struct course *c, const struct plan_insn *in, const struct plan_operand *ops,
+		    const struct plan_operand *op, uint64_t pc, uint8_t kind)
 {
 	struct x86_ref *r = new_ref(c);
-	int base = gpr(op->mem.base), index = gpr(op->mem.index);
+	int base = gpr(op->base), index = gpr(op->index);
 	bool leave = in->mnemonic == ZYDIS_MNEMONIC_LEAVE;
 	bool hidden_stack = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN &&
 			    (base == RSP || leave);
@@ -215,8 +213,8 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in,
 		 in->address_width == 32 ? X86_REF_SUM32 : X86_REF_SUM16;
 	r->segment = segment(op);
 	if (!is_string_operand(in, op))
-		add = op->mem.disp.has_displacement ? op->mem.disp.value : 0;
-	if (op->mem.base == ZYDIS_REGISTER_RIP)
+		add = op->value;
+	if (op->base == ZYDIS_REGISTER_RIP)
 		add += (int64_t)(pc + in->length);
 	/* `pop [rsp + x]` addresses with what rsp is after the pop */
 	if (base == RSP && in->mnemonic == ZYDIS_MNEMONIC_POP)
@@ -234,8 +232,8 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in,
 		int64_t skew = 0;
 
 		r->index = need(c, (unsigned)index, false, &skew);
-		r->scale = op->mem.scale;
-		add += skew * op->mem.scale;
+		r->scale = op->scale;
+		add += skew * op->scale;
 	}
 	r->disp = add;
 	if (is_xsave(in)) {
@@ -252,7 +250,7 @@ static void operand(struct course *c, const ZydisDecodedInstruction *in,
 		/* base and index leave no room for a third value: record their sum's parts apart,
 		 * and the bit number in `after` */
 		int64_t skew = 0;
-		int bit = gpr(ops[1].reg.value);
+		int bit = gpr(ops[1].reg);
 
 		r->how = X86_REF_BITS;
 		forget(c, (unsigned)bit);	/* as it is, no constant apart */
@@ -278,26 +276,23 @@ static enum x86_store_what vector_of(unsigned bytes)
 
 /* Operands: destination, memory, mask; (EVEX) destination, mask, memory; (scatter) memory, mask,
  * source. */
-static void gather(struct course *c, const ZydisDecodedInstruction *in,
-		   const ZydisDecodedOperand *op, const ZydisDecodedOperand *m)
+static void gather(struct course *c, const struct plan_insn *in, const struct plan_operand *op,
+		   const struct plan_operand *m)
 {
 	const bool evex = in->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
 	struct x86_ref *r = new_ref(c);
-	int base = gpr(m->mem.base);
-	int64_t add = m->mem.disp.has_displacement ? m->mem.disp.value : 0;
-	unsigned width = ZydisRegisterGetWidth(in->machine_mode, m->mem.index) / 8, n;
-	unsigned data =
-		ZydisRegisterGetWidth(in->machine_mode,
-				      op[evex && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY ? 2 : 0]
-					      .reg.value) /
-		8;
-	ZydisRegister mask = op[evex ? 1 : 2].reg.value;
+	int base = gpr(m->base);
+	int64_t add = m->value;
+	unsigned width = ZydisRegisterGetWidth(in->machine_mode, m->index) / 8, n;
+	const uint16_t other = op[evex && op[0].type == ZYDIS_OPERAND_TYPE_MEMORY ? 2 : 0].reg;
+	unsigned data = ZydisRegisterGetWidth(in->machine_mode, other) / 8;
+	const ZydisRegister mask = op[evex ? 1 : 2].reg;
 
 	r->how = X86_REF_VSIB;
 	r->kind = m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? PM_EV_WRITE : PM_EV_READ;
-	r->size = m->element_size / 8;
+	r->size = m->element;
 	r->segment = segment(m);
-	r->scale = m->mem.scale;
+	r->scale = m->scale;
 	r->lanes.wide = in->opcode & 1;
 	n = width / (r->lanes.wide ? 8 : 4);
 	r->lanes.n = data / r->size < n ? data / r->size : n;
@@ -306,7 +301,7 @@ static void gather(struct course *c, const ZydisDecodedInstruction *in,
 	if (base >= 0)
 		r->base = need(c, (unsigned)base, false, &add);
 	r->disp = add;
-	r->index = need_wide(c, vector_of(width), (unsigned)ZydisRegisterGetId(m->mem.index));
+	r->index = need_wide(c, vector_of(width), (unsigned)ZydisRegisterGetId(m->index));
 	r->after = evex ? need_wide(c, X86_STORE_K, (unsigned)ZydisRegisterGetId(mask)) :
 			  need_wide(c, vector_of(data), (unsigned)ZydisRegisterGetId(mask));
 }
@@ -335,24 +330,24 @@ unsigned x86_lanes(const struct x86_ref *r, uint64_t base, const uint8_t *index,
 	return n;
 }
 
-static bool is_tile(const ZydisDecodedInstruction *in)
+static bool is_tile(const struct plan_insn *in)
 {
 	return in->mnemonic == ZYDIS_MNEMONIC_TILELOADD ||
 	       in->mnemonic == ZYDIS_MNEMONIC_TILELOADDT1 ||
 	       in->mnemonic == ZYDIS_MNEMONIC_TILESTORED;
 }
 
-static void tile(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
-		 const ZydisDecodedOperand *m)
+static void tile(struct course *c, const struct plan_insn *in, const struct plan_operand *op,
+		 const struct plan_operand *m)
 {
 	struct x86_ref *r = new_ref(c);
-	const int base = gpr(m->mem.base), index = gpr(m->mem.index);
-	int64_t add = m->mem.disp.has_displacement ? m->mem.disp.value : 0, none = 0;
+	const int base = gpr(m->base), index = gpr(m->index);
+	int64_t add = m->value, none = 0;
 
 	r->how = X86_REF_TILE;
 	r->kind = m->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? PM_EV_WRITE : PM_EV_READ;
 	r->segment = segment(m);
-	r->lanes.n = (unsigned)ZydisRegisterGetId(op[m == op].reg.value) & 7;
+	r->lanes.n = (unsigned)ZydisRegisterGetId(op[m == op].reg) & 7;
 	r->lanes.a32 = in->address_width == 32;
 	if (base >= 0)
 		r->base = need(c, (unsigned)base, false, &add);
@@ -360,7 +355,7 @@ static void tile(struct course *c, const ZydisDecodedInstruction *in, const Zydi
 	if (index >= 0) {
 		forget(c, (unsigned)index);	/* as it is, no constant apart */
 		r->index = need(c, (unsigned)index, false, &none);
-		r->scale = m->mem.scale;
+		r->scale = m->scale;
 	}
 	r->after = need_wide(c, X86_STORE_TILES, 0);
 }
@@ -383,7 +378,7 @@ unsigned x86_tile(const struct x86_ref *r, uint64_t base, uint64_t stride,
 	return n;
 }
 
-static void rep(struct course *c, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+static void rep(struct course *c, const struct plan_insn *in, const struct plan_operand *op)
 {
 	struct x86_ref *r = new_ref(c);
 	int64_t none = 0;
@@ -391,14 +386,14 @@ static void rep(struct course *c, const ZydisDecodedInstruction *in, const Zydis
 
 	r->how = X86_REF_REP;
 	r->flags = PM_REF_REP;
-	for (unsigned i = 0; i < in->operand_count; i++) {
+	for (unsigned i = 0; i < in->noperand; i++) {
 		if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY)
 			continue;
 		r->size = op[i].size / 8;
-		if (gpr(op[i].mem.base) == RSI) {
+		if (gpr(op[i].base) == RSI) {
 			src = true;
 			r->segment = segment(&op[i]);
-		} else if (gpr(op[i].mem.base) == RDI) {
+		} else if (gpr(op[i].base) == RDI) {
 			dst = true;
 		}
 	}
@@ -428,29 +423,27 @@ static void rep(struct course *c, const ZydisDecodedInstruction *in, const Zydis
 	}
 }
 
-static void references(struct course *c, const ZydisDecodedInstruction *in,
-		       const ZydisDecodedOperand *op, uint64_t pc)
+static void references(struct course *c, const struct plan_insn *in,
+		       const struct plan_operand *op, uint64_t pc)
 {
-	if (x86_is_hint(in))
+	if (in->is_hint)
 		return;
-	if (in->meta.category == ZYDIS_CATEGORY_STRINGOP &&
-	    (in->attributes &
-	     (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))) {
+	if (in->is_string && in->has_rep) {
 		rep(c, in, op);
 		return;
 	}
 	for (int writes = 0; writes < 2; writes++)
-		for (unsigned i = 0; i < in->operand_count; i++) {
+		for (unsigned i = 0; i < in->noperand; i++) {
 			bool rd = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ;
 			bool wr = op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 
 			if (op[i].type != ZYDIS_OPERAND_TYPE_MEMORY || !(rd || wr) || writes != !rd)
 				continue;
-			if (op[i].mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
+			if (op[i].mem_type == ZYDIS_MEMOP_TYPE_VSIB) {
 				gather(c, in, op, &op[i]);
 				continue;
 			}
-			if (op[i].mem.type != ZYDIS_MEMOP_TYPE_MEM)
+			if (op[i].mem_type != ZYDIS_MEMOP_TYPE_MEM)
 				continue;
 			if (is_tile(in)) {
 				tile(c, in, op, &op[i]);
@@ -463,13 +456,13 @@ static void references(struct course *c, const ZydisDecodedInstruction *in,
 
 /* ---- what an instruction does to the registers ---------------------------------------------- */
 /* reg = another register + a constant, as wide as addresses (@word) are. */
-static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+static bool moves(unsigned word, const struct plan_insn *in, const struct plan_operand *op,
 		  int *to, int *from, int64_t *add)
 {
-	if (in->operand_count < 1 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	if (in->noperand < 1 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    op[0].size != word)
 		return false;
-	*to = gpr(op[0].reg.value);
+	*to = gpr(op[0].reg);
 	*from = *to;
 	*add = 0;
 	if (*to < 0)
@@ -477,19 +470,19 @@ static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisD
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == word
-				? gpr(op[1].reg.value)
+				? gpr(op[1].reg)
 				: -1;
 		return *from >= 0;
 	case ZYDIS_MNEMONIC_LEA:
-		*from = gpr(op[1].mem.base);
-		*add = op[1].mem.disp.has_displacement ? op[1].mem.disp.value : 0;
-		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE &&
+		*from = gpr(op[1].base);
+		*add = op[1].value;
+		return *from >= 0 && op[1].index == ZYDIS_REGISTER_NONE &&
 		       in->address_width == word;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 		if (op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 			return false;
-		*add = in->mnemonic == ZYDIS_MNEMONIC_ADD ? op[1].imm.value.s : -op[1].imm.value.s;
+		*add = in->mnemonic == ZYDIS_MNEMONIC_ADD ? op[1].value : -op[1].value;
 		return true;
 	case ZYDIS_MNEMONIC_INC:
 	case ZYDIS_MNEMONIC_DEC:
@@ -501,27 +494,27 @@ static bool moves(unsigned word, const ZydisDecodedInstruction *in, const ZydisD
 }
 
 /* reg = a constant. */
-static bool loads_constant(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+static bool loads_constant(const struct plan_insn *in, const struct plan_operand *op,
 			   uint64_t pc, int *to, int64_t *value)
 {
-	if (in->operand_count < 2 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size < 32)
+	if (in->noperand < 2 || op[0].type != ZYDIS_OPERAND_TYPE_REGISTER || op[0].size < 32)
 		return false;
-	*to = gpr(op[0].reg.value);
+	*to = gpr(op[0].reg);
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
-		*value = op[1].imm.value.s;
+		*value = op[1].value;
 		if (op[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
 			return false;
 		break;
 	case ZYDIS_MNEMONIC_LEA:
-		if (op[1].mem.base != ZYDIS_REGISTER_RIP || in->address_width != 64)
+		if (op[1].base != ZYDIS_REGISTER_RIP || in->address_width != 64)
 			return false;
-		*value = (int64_t)(pc + in->length) + op[1].mem.disp.value;
+		*value = (int64_t)(pc + in->length) + op[1].value;
 		break;
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_XOR:
 		*value = 0;
-		if (op[1].type != ZYDIS_OPERAND_TYPE_REGISTER || op[1].reg.value != op[0].reg.value)
+		if (op[1].type != ZYDIS_OPERAND_TYPE_REGISTER || op[1].reg != op[0].reg)
 			return false;
 		break;
 	default:
@@ -534,7 +527,7 @@ static bool loads_constant(const ZydisDecodedInstruction *in, const ZydisDecoded
 
 /* Those that write all of a 64-bit register when they write 32 bits of it, whatever they find: not
  * so where nothing is written (bsf of zero, cmpxchg), nor perhaps with shifts by nothing. */
-static bool clears_upper_half(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op)
+static bool clears_upper_half(const struct plan_insn *in, const struct plan_operand *op)
 {
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
@@ -597,7 +590,7 @@ static bool clears_upper_half(const ZydisDecodedInstruction *in, const ZydisDeco
 	case ZYDIS_MNEMONIC_SAR:
 	case ZYDIS_MNEMONIC_ROL:
 	case ZYDIS_MNEMONIC_ROR:
-		return op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && op[1].imm.value.u & 31;
+		return op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && op[1].value & 31;
 	default:
 		return false;
 	}
@@ -627,28 +620,28 @@ static void extend(struct course *c, unsigned reg, enum x86_val_how how, struct 
 
 /* Is op[0], of 32 bits, or of 64 that the instruction extends to, half of a register and a
  * constant? */
-static bool takes_half(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op, int *from,
+static bool takes_half(const struct plan_insn *in, const struct plan_operand *op, int *from,
 		       int64_t *add)
 {
 	const bool immediate = op[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
 
-	*from = gpr(op[0].reg.value);
+	*from = gpr(op[0].reg);
 	*add = 0;
 	switch (in->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVSXD:
 	case ZYDIS_MNEMONIC_CDQE:
 		*from = op[1].type == ZYDIS_OPERAND_TYPE_REGISTER && op[1].size == 32
-				? gpr(op[1].reg.value)
+				? gpr(op[1].reg)
 				: -1;
 		return *from >= 0;
 	case ZYDIS_MNEMONIC_LEA:
-		*from = gpr(op[1].mem.base);
-		*add = op[1].mem.disp.has_displacement ? op[1].mem.disp.value : 0;
-		return *from >= 0 && op[1].mem.index == ZYDIS_REGISTER_NONE;
+		*from = gpr(op[1].base);
+		*add = op[1].value;
+		return *from >= 0 && op[1].index == ZYDIS_REGISTER_NONE;
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
-		*add = in->mnemonic == ZYDIS_MNEMONIC_ADD ? op[1].imm.value.s : -op[1].imm.value.s;
+		*add = in->mnemonic == ZYDIS_MNEMONIC_ADD ? op[1].value : -op[1].value;
 		return immediate;
 	case ZYDIS_MNEMONIC_INC:
 	case ZYDIS_MNEMONIC_DEC:
@@ -661,18 +654,18 @@ static bool takes_half(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 
 /* Registers of 64 bits of which 32 tell the rest; @before: what they held before the
  * instruction. */
-static void halves(struct course *c, const ZydisDecodedInstruction *in,
-		   const ZydisDecodedOperand *op, const struct holds before[16])
+static void halves(struct course *c, const struct plan_insn *in, const struct plan_operand *op,
+		   const struct holds before[16])
 {
 	const bool zero = clears_upper_half(in, op);
 	const bool sign = in->mnemonic == ZYDIS_MNEMONIC_MOVSX ||
 			  in->mnemonic == ZYDIS_MNEMONIC_MOVSXD ||
 			  in->mnemonic == ZYDIS_MNEMONIC_CDQE;
 
-	for (unsigned i = 0; i < in->operand_count && (zero || sign); i++) {
+	for (unsigned i = 0; i < in->noperand && (zero || sign); i++) {
 		enum x86_val_how how = op[i].size == 32 && zero ? X86_VAL_ZERO :
 				       op[i].size == 64 && sign ? X86_VAL_SIGN : X86_VAL_WHOLE;
-		int to = op[i].type == ZYDIS_OPERAND_TYPE_REGISTER ? gpr(op[i].reg.value) : -1,
+		int to = op[i].type == ZYDIS_OPERAND_TYPE_REGISTER ? gpr(op[i].reg) : -1,
 		    from;
 		int64_t add;
 
@@ -680,13 +673,13 @@ static void halves(struct course *c, const ZydisDecodedInstruction *in,
 		    !(op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
 		c->q[c->reg[to].quantity].how = (uint8_t)how;
-		if (!i && in->operand_count > 1 && takes_half(in, op, &from, &add))
+		if (!i && in->noperand > 1 && takes_half(in, op, &from, &add))
 			extend(c, (unsigned)to, how, before[from], add);
 	}
 }
 
 /* Pushes and pops: by how much the stack pointer goes up. */
-static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *op,
+static bool stack_step(const struct plan_insn *in, const struct plan_operand *op,
 		       int64_t *by)
 {
 	*by = 0;
@@ -700,20 +693,20 @@ static bool stack_step(const ZydisDecodedInstruction *in, const ZydisDecodedOper
 	default:
 		return false;
 	}
-	for (unsigned i = 0; i < in->operand_count; i++) {
-		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && gpr(op[i].mem.base) == RSP &&
+	for (unsigned i = 0; i < in->noperand; i++) {
+		if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && gpr(op[i].base) == RSP &&
 		    op[i].visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN)
 			*by += (op[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE ? -1 : 1) *
 			       (int64_t)(op[i].size / 8);
 		if (in->mnemonic == ZYDIS_MNEMONIC_RET &&
 		    op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-			*by += (int64_t)(op[i].imm.value.u & 0xffff);
+			*by += (int64_t)(op[i].value & 0xffff);
 	}
 	return *by != 0;
 }
 
-static void effects(struct course *c, const struct x86_insn *x, const ZydisDecodedInstruction *in,
-		    const ZydisDecodedOperand *op, uint64_t pc)
+static void effects(struct course *c, const struct x86_insn *x, const struct plan_insn *in,
+		    const struct plan_operand *op, uint64_t pc)
 {
 	struct holds before[16];
 	uint32_t changed = x->write;
@@ -728,7 +721,7 @@ static void effects(struct course *c, const struct x86_insn *x, const ZydisDecod
 		c->reg[RSP].add += add;
 		/* `pop rsp` loads it, after all */
 		if (!(in->mnemonic == ZYDIS_MNEMONIC_POP &&
-		      op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && gpr(op[0].reg.value) == RSP))
+		      op[0].type == ZYDIS_OPERAND_TYPE_REGISTER && gpr(op[0].reg) == RSP))
 			changed &= ~(1u << RSP);
 	} else if (in->mnemonic == ZYDIS_MNEMONIC_LEAVE && in->operand_width == c->word) {
 		c->reg[RSP] = c->reg[RBP];
@@ -765,93 +758,7 @@ static void touch(struct course *c, const struct x86_insn *x)
 		forget(c, (unsigned)__builtin_ctz(changed));
 }
 
-/* ---- instructions in detail ----------------------------------------------------------------- */
-/* What Zydis says follows from an instruction's form (decode.h), but for the displacement and the
- * immediate. */
-struct plan_form {
-	ZydisDecodedInstruction in;
-	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];	/* in.operand_count of them */
-};
-
-struct x86_forms {
-	struct pm_map at;		/* key of a form -> struct plan_form; 0: there is more to
-					 * it */
-	struct pm_arena mem;
-	struct plan_form other;
-};
-#define FORM_BYTES 7
-
-static int64_t displacement(const struct x86_at *a)
-{
-	int64_t v = 0;
-
-	memcpy(&v, a->p + a->x.disp, a->x.ndisp);
-	return a->x.ndisp ? (int64_t)((uint64_t)v << (64 - 8 * a->x.ndisp)) >> (64 - 8 * a->x.ndisp)
-			  : 0;
-}
-
-static void fill_in(const struct x86_at *a, const ZydisDecodedInstruction *in,
-		    ZydisDecodedOperand *op)
-{
-	for (unsigned i = 0; i < in->operand_count; i++)
-		if (op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
-			op[i].imm.value.s = x86_imm(&a->x, a->p);
-		else if (op[i].type == ZYDIS_OPERAND_TYPE_MEMORY && op[i].mem.disp.has_displacement)
-			op[i].mem.disp.value = displacement(a);
-}
-
-/* Does that make what Zydis has said? (It does not where displacements are scaled, or immediates
- * are without sign.) */
-static bool fills_in(const struct x86_at *a, const struct plan_form *f)
-{
-	struct plan_form g = *f;
-
-	if (f->in.raw.imm[1].size || f->in.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX)
-		return false;
-	fill_in(a, &g.in, g.op);
-	for (unsigned i = 0; i < f->in.operand_count; i++)
-		if (f->op[i].type == ZYDIS_OPERAND_TYPE_IMMEDIATE
-			    ? g.op[i].imm.value.s != f->op[i].imm.value.s
-			    : f->op[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-				      g.op[i].mem.disp.value != f->op[i].mem.disp.value)
-			return false;
-	return true;
-}
-
-/* HOT. NULL: Zydis does not know it. Valid until the next call. */
-static const struct plan_form *detail(struct x86_plan *plan, const struct x86_at *a, bool wide)
-{
-	const unsigned n = a->x.ndisp ? a->x.disp : a->x.nimm ? a->x.imm : a->x.len;
-	struct x86_forms *all = plan->forms;
-	uint64_t key = 0, *slot;
-	struct plan_form *f;
-	bool fresh;
-
-	if (!all)
-		all = plan->forms = pm_alloc(sizeof *all);
-	if (n > FORM_BYTES)
-		return x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op) ? &all->other
-										      : NULL;
-	memcpy(&key, a->p, n);
-	slot = pm_map_put(&all->at, key | (uint64_t)n << 56 | (uint64_t)wide << 60, &fresh);
-	f = (struct plan_form *)(uintptr_t)*slot;
-	if (f) {
-		fill_in(a, &f->in, f->op);
-		return f;
-	}
-	if (!x86_zydis(a->p, a->x.len, wide, &all->other.in, all->other.op))
-		return NULL;
-	if (fresh && fills_in(a, &all->other)) {
-		const size_t size = offsetof(struct plan_form, op) +
-				    all->other.in.operand_count * sizeof f->op[0];
-
-		f = pm_arena_alloc(&all->mem, size);
-		memcpy(f, &all->other, size);
-		*slot = (uintptr_t)f;
-	}
-	return &all->other;
-}
-
+/* ---- all of it ------------------------------------------------------------------------------- */
 void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint32_t n, bool wide,
 	      struct x86_plan *plan)
 {
@@ -868,7 +775,7 @@ void x86_plan(const struct x86_at *(*at)(void *ctx, uint32_t i), void *ctx, uint
 	c.q[RSP] = (struct quantity){ .known = true, .value = X86_VAL_RSP, .of = NOTHING };
 	for (uint32_t i = 0; i < n; i++) {
 		const struct x86_at *a = at(ctx, i);
-		const struct plan_form *f = detail(plan, a, wide);
+		const struct plan_form *f = plan_form_of(&plan->forms, a, wide);
 
 		c.insn = i;
 		if (f) {
@@ -886,10 +793,6 @@ void x86_plan_release(struct x86_plan *plan)
 {
 	free(plan->ref);
 	free(plan->store);
-	if (plan->forms) {
-		pm_map_release(&plan->forms->at);
-		pm_arena_release(&plan->forms->mem);
-		free(plan->forms);
-	}
+	plan_forms_free(plan->forms);
 	memset(plan, 0, sizeof *plan);
 }
