@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "analyse/branch_file.h"
+#include "base/bound.h"
 #include "base/mix.h"
 #include "elf/link_view.h"
 #include "isa/x86/decode.h"
@@ -121,16 +122,8 @@ static bool read_functions(struct fdata *x)
 
 static const struct fdata_function *function_at(const struct fdata *x, uint64_t addr)
 {
-	size_t lo = 0, hi = x->n;
+	const size_t lo = pm_upper_bound(x->function, x->n, .lo, addr);
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (x->function[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < x->function[lo - 1].hi ? &x->function[lo - 1] : NULL;
 }
 
@@ -176,21 +169,13 @@ static void find_leaders(struct fdata *x)
 {
 	const uint8_t *p;
 	struct x86_insn i;
-	size_t lo = 0, hi = x->npointer;
+	size_t lo = pm_lower_bound(x->pointer, x->npointer, , x->at->lo);
 
 	x->nleader = 0;
 	for (uint64_t pc = x->at->lo; pc < x->at->hi && decode(x, pc, &i, &p); pc += i.len)
 		if (i.kind == X86_JMP || i.kind == X86_JCC || i.kind == X86_JCX ||
 		    i.kind == X86_XBEGIN)
 			add_leader(x, x86_target(&i, p, pc));
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (x->pointer[mid] < x->at->lo)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < x->npointer && x->pointer[lo] < x->at->hi; lo++)
 		add_leader(x, x->pointer[lo]);
 	if (x->nleader)
@@ -227,17 +212,7 @@ static void find_blocks(struct fdata *x, const struct fdata_function *at)
 
 static size_t block_at(const struct fdata *x, uint64_t addr)
 {
-	size_t lo = 0, hi = x->nblock;
-
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (x->block[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;			/* 1 + index; 0: none */
+	return pm_upper_bound(x->block, x->nblock, .lo, addr);	/* 1 + index; 0: none */
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */

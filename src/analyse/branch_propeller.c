@@ -12,6 +12,7 @@
 #include "analyse/branch_propeller.h"
 #include "analyse/call_order.h"
 #include "analyse/ext_tsp.h"
+#include "base/bound.h"
 #include "base/mix.h"
 #include "elf/block_map.h"
 #include "elf/link_view.h"
@@ -83,17 +84,7 @@ static void place_blocks(struct propeller_work *l)
 /* How many blocks begin at @addr or before. */
 static size_t blocks_to(const struct propeller_work *l, uint64_t addr)
 {
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (l->block[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return pm_upper_bound(l->block, l->n, .lo, addr);
 }
 
 /* The block with @addr in it, or NULL. */

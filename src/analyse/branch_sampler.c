@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "analyse/branch_sampler.h"
+#include "base/bound.h"
 #include "base/xorshift.h"
 #include "isa/x86/decode.h"
 
@@ -50,17 +51,7 @@ static void draw_from_release(struct draw_from *d)
 /* The first element whose key is at least @key. */
 static size_t first_at(const struct draw_from *d, uint64_t key)
 {
-	size_t lo = 0, hi = d->n;
-
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (d->item[mid].key < key)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return pm_lower_bound(d->item, d->n, .key, key);
 }
 
 /* The element of @lo .. @hi - 1 that the position @at of the sums falls into. */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "analyse/coverage.h"
+#include "base/bound.h"
 #include "base/string_table.h"
 #include "elf/symbols.h"
 #include "isa/x86/form.h"
@@ -166,16 +167,8 @@ static size_t find(const struct pm_cover_object *o, uint64_t addr)
 
 static struct pm_elf_row *row_at(const struct cover_lines *c, uint64_t addr)
 {
-	size_t lo = 0, hi = c->nrow;
+	const size_t lo = pm_upper_bound(c->row, c->nrow, .lo, addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->row[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < c->row[lo - 1].hi ? c->row + lo - 1 : NULL;
 }
 
@@ -375,16 +368,8 @@ static void add_edge(struct cover_lines *c, uint32_t from, size_t to, uint64_t c
 
 static bool begins_function(const struct cover_lines *c, uint64_t addr)
 {
-	size_t lo = 0, hi = c->nfunction;
+	const size_t lo = pm_lower_bound(c->function, c->nfunction, .lo, addr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->function[mid].lo < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < c->nfunction && c->function[lo].lo == addr;
 }
 

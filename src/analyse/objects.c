@@ -8,6 +8,7 @@
 #include "analyse/follow.h"
 #include "analyse/names.h"
 #include "analyse/objects.h"
+#include "base/bound.h"
 
 #define STACK_REACH	(8u << 20)
 #define HEAP_REACH	(1ull << 30)	/* no block is larger than this */
@@ -123,17 +124,7 @@ static const char *base_name(const char *path)
 
 static size_t block_before(const struct objects_sink *s, uint64_t addr)
 {
-	size_t lo = 0, hi = s->nblock;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->block[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;			/* + 1; 0: none */
+	return pm_upper_bound(s->block, s->nblock, .addr, addr);	/* + 1; 0: none */
 }
 
 static uint32_t find(struct objects_sink *s, const struct object_thread *t, uint64_t addr)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "analyse/perf_map.h"
+#include "base/bound.h"
 #include "base/mem.h"
 
 #define FILE_MAX (256u << 20)
@@ -87,16 +88,8 @@ void pm_perf_map_read(struct pm_perf_map *m, uint32_t pid)
 
 const char *pm_perf_map_name(const struct pm_perf_map *m, uint64_t addr)
 {
-	size_t lo = 0, hi = m->n;
+	size_t lo = pm_upper_bound(m->v, m->n, .lo, addr);
 
-	while (lo < hi) {
-		const size_t mid = (lo + hi) / 2;
-
-		if (m->v[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	/* the last that begins there or before; a shorter one may lie inside of a longer one */
 	for (size_t k = 0; lo-- > 0 && k < 16; k++)
 		if (addr < m->v[lo].hi)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/profile_work.h"
+#include "base/bound.h"
 
 #define MAX_BYTES ((1u << 12) - 1)
 #define MAX_N ((1u << 8) - 1)
@@ -528,17 +529,9 @@ void pm_profile_insns(const struct pm_profile *p, uint32_t block, struct pm_prof
 	const struct pm_profile_work *w = p->work;
 	const struct pm_profile_block b = pm_profile_block(p, block);
 	uint64_t count = b.entries;
-	size_t lo = 0, hi = w->ndrop;
+	size_t lo = pm_lower_bound(w->drop, w->ndrop, .block, block);
 	uint32_t at = 0;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (w->drop[mid].block < block)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (uint32_t i = 0; i < b.n; i++) {
 		struct pm_form m = { .len = (uint8_t)(b.size - at) };
 

@@ -28,6 +28,7 @@
 
 #include "analyse/kept_forms.h"
 #include "analyse/profile.h"
+#include "base/bound.h"
 #include "pugmark/pugmark.h"
 
 struct insn_node;
@@ -207,17 +208,7 @@ static inline struct pm_forms *forms_of(const struct pm_profile *p, uint32_t obj
 /* The first cut of @piece or, if it has none, of a later one. */
 static inline size_t first_cut(const struct profile_cuts *c, uint32_t piece)
 {
-	size_t lo = 0, hi = c->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (c->v[mid].piece < piece)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return pm_lower_bound(c->v, c->n, .piece, piece);
 }
 
 static inline bool has_cut(const struct profile_cuts *c, uint32_t piece)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "base/cur.h"
 #include "elf/elf_file.h"
 
@@ -207,18 +208,10 @@ void elf_read_frames(struct pm_elf *e)
 const struct elf_frame *elf_frame_at(struct pm_elf *e, uint64_t addr, uint64_t *next)
 {
 	const struct elf_kept *k = &e->kept;
-	size_t lo = 0, hi;
+	size_t lo;
 
 	elf_read_frames(e);
-	hi = k->nframe;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->frame[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = pm_upper_bound(k->frame, k->nframe, .lo, addr);
 	*next = lo < k->nframe ? k->frame[lo].lo : UINT64_MAX;
 	return lo && addr < k->frame[lo - 1].hi ? &k->frame[lo - 1] : NULL;
 }

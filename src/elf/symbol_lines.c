@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "elf/elf_file.h"
 
 static int by_unit(const void *a, const void *b)
@@ -101,22 +102,14 @@ static void scan_units(struct pm_elf *e)
 static bool unit_at(struct pm_elf *e, uint64_t addr, Dwarf_Die *die)
 {
 	Dwarf_Arange *r = e->aranges ? dwarf_getarange_addr(e->aranges, addr) : NULL;
-	size_t lo = 0, hi;
+	size_t lo;
 	Dwarf_Off off;
 
 	if (r && !dwarf_getarangeinfo(r, NULL, NULL, &off))
 		return dwarf_offdie(e->dwarf, off, die);
 	if (!e->scanned_units)
 		scan_units(e);
-	hi = e->nunit;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (e->unit[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = pm_upper_bound(e->unit, e->nunit, .lo, addr);
 	return lo && addr < e->unit[lo - 1].hi && dwarf_offdie(e->dwarf, e->unit[lo - 1].die, die);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "elf/elf_file.h"
 
 #define WORTH_KEEPING (128 << 10)	/* bytes of the file */
@@ -182,17 +183,9 @@ static void read_slots(struct pm_elf *e, struct pm_map *slots)
 static const struct elf_name *symbol_at(const struct pm_elf *e, uint64_t addr, size_t *above)
 {
 	const struct elf_kept *k = &e->kept;
-	size_t lo = 0, hi = k->nname;
+	const size_t lo = pm_upper_bound(k->name, k->nname, .lo, addr);
 	uint32_t i;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->name[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	*above = lo;
 	for (i = (uint32_t)lo - 1; i != UINT32_MAX && addr >= elf_name_end(&k->name[i]);
 	     i = k->name[i].outer)
@@ -430,7 +423,7 @@ void pm_elf_each_function(struct pm_elf *e, void (*each)(void *arg, const char *
 
 bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function *f)
 {
-	size_t lo = 0, hi, i;
+	size_t i, lo;
 
 	if (!e->vars_named) {
 		e->vars_named = true;
@@ -438,15 +431,7 @@ bool pm_elf_variable_at(struct pm_elf *e, uint64_t addr, struct pm_elf_function 
 		if (e->nvar)
 			qsort(e->var, e->nvar, sizeof *e->var, by_symbol);
 	}
-	hi = e->nvar;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (e->var[mid].lo <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = pm_upper_bound(e->var, e->nvar, .lo, addr);
 	if (!lo)
 		return false;
 	for (i = lo - 1; i && e->var[i - 1].lo == e->var[i].lo; i--)

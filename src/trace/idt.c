@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "isa/x86/zydis_regs.h"
 #include "trace/idt.h"
 #include "trace/text.h"
@@ -287,19 +288,9 @@ void idt_blk_write(const struct idt_blk *b, struct pm_buf *to)
 
 uint32_t idt_blk_at(const struct idt_blk *b, uint64_t offset)
 {
-	size_t lo = 0, hi = b->nblock;
+	const size_t i = pm_lower_bound(b->block, b->nblock, .offset, offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (b->block[mid].offset == offset)
-			return (uint32_t)mid;
-		if (b->block[mid].offset < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return PM_NONE;
+	return i < b->nblock && b->block[i].offset == offset ? (uint32_t)i : PM_NONE;
 }
 
 void idt_blk_release(struct idt_blk *b)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "base/mem.h"
 #include "trace/kernel_event.h"
 #include "transform/laplace.h"
@@ -71,17 +72,7 @@ static struct laplace_space *space(struct laplace_merge *m, uint64_t context)
 /* First area that ends behind @page. */
 static size_t find(const struct laplace_space *s, uint64_t page)
 {
-	size_t lo = 0, hi = s->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->v[mid].hi <= page)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return pm_upper_bound(s->v, s->n, .hi, page);
 }
 
 static void insert(struct laplace_space *s, size_t at, struct area a)

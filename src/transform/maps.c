@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "base/mem.h"
 #include "transform/maps.h"
 
@@ -105,17 +106,7 @@ static struct mapped_space *space_of(struct pm_maps *m, const struct pm_stream *
 /* The first range that ends behind @addr. */
 static size_t first_behind(const struct range_list *l, uint64_t addr)
 {
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		size_t mid = (lo + hi) / 2;
-
-		if (l->v[mid].hi > addr)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return pm_upper_bound(l->v, l->n, .hi, addr);
 }
 
 static void insert(struct range_list *l, size_t at, struct mapped_range r)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "base/mem.h"
 #include "base/mix.h"
 #include "base/number.h"
@@ -176,7 +177,7 @@ static bool holds(const struct region *x, int which, const struct of_object *o, 
 {
 	const struct pm_point *p = point_of(x, which);
 	const struct places *at;
-	size_t lo = 0, hi;
+	size_t lo;
 
 	if (p->kind == PM_POINT_ADDRESS)
 		return pc <= p->value && p->value < end;
@@ -185,15 +186,7 @@ static bool holds(const struct region *x, int which, const struct of_object *o, 
 	at = &o->at[which];
 	pc -= o->base;
 	end -= o->base;
-	hi = at->n;
-	while (lo < hi) {			/* the first that is not below pc */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (at->v[mid] < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = pm_lower_bound(at->v, at->n, , pc);
 	return lo < at->n && at->v[lo] < end;
 }
 

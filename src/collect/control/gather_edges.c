@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bound.h"
 #include "collect/control/gather.h"
 #include "collect/space/space.h"
 
@@ -115,17 +116,9 @@ static uint64_t *whole_counts(const struct proc *p, const uint32_t *ran)
 /* How often the table says that @block led anywhere. p->target[0 .. n) are sorted. */
 static uint64_t in_table(const struct proc *p, size_t n, uint32_t block)
 {
-	size_t lo = 0, hi = n;
+	size_t lo = pm_lower_bound(p->target, n, .block, block);
 	uint64_t sum = 0;
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (p->target[mid].block < block)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < n && p->target[lo].block == block; lo++)
 		sum += p->target[lo].count;
 	return sum;

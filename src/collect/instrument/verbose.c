@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "base/printable.h"
 #include "collect/instrument/job.h"
 #include "elf/symbols.h"
@@ -42,16 +43,8 @@ static int by_address(const void *a, const void *b)
 /* The block that begins at @address; NULL: none does. */
 static const struct img_block *block_at(const struct program_text *t, uint64_t address)
 {
-	size_t lo = 0, hi = t->image.nblock;
+	const size_t lo = pm_lower_bound(t->image.block, t->image.nblock, .pc, address - t->lo);
 
-	while (lo < hi) {
-		const size_t mid = (lo + hi) / 2;
-
-		if (t->lo + t->image.block[mid].pc < address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < t->image.nblock && t->lo + t->image.block[lo].pc == address
 		       ? &t->image.block[lo] : NULL;
 }

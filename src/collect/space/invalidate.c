@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bound.h"
 #include "collect/space/space_internal.h"
 
 /* Where the direct entries of dead blocks at @pc lead, all to one place: to whoever succeeds them.
@@ -100,16 +101,8 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 static bool holds_point(const struct spaces *s, uint64_t pc, uint64_t size)
 {
 	const uint64_t *v = (const uint64_t *)(const void *)s->point.p;
-	size_t lo = 0, hi = s->point.n / sizeof *v;
+	const size_t lo = pm_lower_bound(v, s->point.n / sizeof *v, , pc);
 
-	while (lo < hi) {			/* the first that is not below pc */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (v[mid] < pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < s->point.n / sizeof *v && v[lo] - pc < size;
 }
 
