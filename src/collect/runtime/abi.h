@@ -607,6 +607,8 @@ struct rt_block {			/* at gs:0 */
 					 * that is executed in place */
 	uint32_t not_copied;		/* replayed, of log_home: 1: some of its memory is not what
 					 * fork() copies */
+	uint32_t awaited;		/* 1: vfork()'s parent waits until it executes another
+					 * program; 2: ... and becomes its tracer then */
 };
 enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */ };
 

@@ -63,6 +63,7 @@ typedef u32 rt_count;
 #define NR_sigprocmask 126
 #define NR_modify_ldt 123
 #define NR_personality 136
+#define NR_ptrace 26
 #define NR_mremap 163
 #define NR_madvise 219
 #define NR_prctl 172

@@ -103,7 +103,10 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 
 #define EPERM 1
 #define ESRCH 3
+#define ENOENT 2
+#define ESRCH 3
 #define EFAULT 14
+#define ENOTDIR 20
 #define EINVAL 22
 #define ENOMEM 12
 #define ENOSYS 38

@@ -107,6 +107,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long 
 	c->links = b->links;
 	c->spin = b->spin;
 	c->sighand = b->sighand;
+	c->awaited = (flags & CLONE_VFORK) != 0;
 	c->logged = !rt_records(b) || b->mail.r[1] || rt_takes_part(flags) ? b->logged :
 		RT_LOG_OVER;
 	log_as(b, c, flags, tid_at);
@@ -223,6 +224,58 @@ static void do_clone3(struct rt_block *b)
 	do_clone(b, args[0], args[5] ? args[5] + args[6] : 0, NR_clone3);
 }
 
+/* Can the thread become its parent's tracee? It has no tracer, and no filter of the program refuses
+ * ptrace(). 0 also if that cannot be known. */
+static int may_be_traced(void)
+{
+	static const char none[] = "\nTracerPid:\t0\n";
+	char buf[1024];
+	const long in = rt_sys(NR_open, "/proc/thread-self/status", 02000000 /* O_CLOEXEC */, 0);
+	long n;
+
+	if (in < 0)
+		return 0;
+	n = rt_app_sys(NR_ptrace, 3 /* PTRACE_PEEKUSER */, (word)rt_sys(NR_getpid, 0), 0, 0, 0, 0);
+	n = n == -ESRCH ? rt_sys(NR_read, in, buf, sizeof buf) : -1;
+	rt_sys(NR_close, in);
+	for (long at = 0; at + (long)sizeof none - 1 <= n; at++) {
+		u64 i = 0;
+
+		while (i < sizeof none - 1 && buf[at + (long)i] == none[i])
+			i++;
+		if (i == sizeof none - 1)
+			return 1;
+	}
+	return 0;
+}
+
+/* PTRACE_TRACEME in a child of vfork(): its parent waits until the child executes another program,
+ * so it cannot see to a fault of ours, at which a traced child stops. The child is traced from
+ * there on. */
+static int trace_me_later(struct rt_block *b)
+{
+	if (b->awaited != 1 || ARG0 || !may_be_traced())
+		return 0;
+	b->awaited = 2;
+	RET = 0;
+	return 1;
+}
+
+/* 1: so that the program can be executed. execvp() tries names at which there is none: not yet. */
+static int trace_me_now(struct rt_block *b)
+{
+	const int by_path = b->syscall == NR_execve;
+	long r = by_path ? rt_app_sys(NR_access, (word)ARG0, 0, 0, 0, 0, 0) : 0;
+
+	if (r != -ENOENT && r != -ENOTDIR)
+		r = rt_app_sys(NR_ptrace, 0, 0, 0, 0, 0, 0);
+	if (!r)
+		b->awaited = 0;
+	else
+		RET = (word)r;
+	return !r;
+}
+
 static void do_exec(struct rt_block *b)
 {
 	struct rt_session *s = RT_SESSION;
@@ -230,6 +283,8 @@ static void do_exec(struct rt_block *b)
 	const long own = rt_sys(NR_personality, 0xffffffff);
 	long r, old, with, file;
 
+	if (b->awaited == 2 && !trace_me_now(b))
+		return;
 	if (b->syscall == NR_execve && rt_is_own_file(b, path, "exe"))
 		ARG0 = (word)rt_exe;
 	file = rt_load_open(b);
@@ -502,6 +557,8 @@ static int other_call(struct rt_block *b)
 			return 0;
 		}
 		return 1;
+	case NR_ptrace:
+		return !trace_me_later(b);
 	case NR_unshare:
 	case NR_setns:
 		rt_apart = 1;			/* for children */

@@ -98,6 +98,7 @@ typedef u64 rt_count;
 #define NR_setns 308
 #define NR_arch_prctl 158
 #define NR_gettid 186
+#define NR_ptrace 101
 #define NR_futex 202
 #define NR_restart_syscall 219
 #define NR_exit_group 231
