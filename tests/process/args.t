@@ -30,3 +30,8 @@ $ for o in '--exec' '-t din' '-t pug --count'; do pugmark run $o -o - -- "$PROGR
 ! pugmark: -o - would mix the trace with what the program prints; a FIFO or bash's -o >(pugmark sim ... -) does not (see `pugmark run --help`)
 ! pugmark: -o - would mix the trace with what the program prints; a FIFO or bash's -o >(pugmark sim ... -) does not (see `pugmark run --help`)
 ! pugmark: -o - would mix the trace with what the program prints; a FIFO or bash's -o >(pugmark sim ... -) does not (see `pugmark run --help`)
+# With some 16,000 arguments and more the stack may begin anywhere in its lowest page: all of a page, in steps of 384 bytes.
+$ for n in $(seq 60000 48 60512); do set -- $(seq 1 $n); pugmark run -q -- /bin/echo "$@" | tail -c 6; done | awk '{ sum += $1 } END { print NR, sum }'
+> 11 662640
+$ set -- $(seq 1 60512); for n in 1 2 3 4 5 6 7 8 9 10 11; do shift 48; pugmark record -q -o r.pugrec -- /bin/echo "$@" | cksum >a; pugmark replay -q r.pugrec | cksum | cmp - a && echo same; done | uniq -c | sed 's/^ *//'
+> 11 same

@@ -554,12 +554,15 @@ static bool inject_stopped(struct session *s, const struct injected *t, uint64_t
 	return true;
 }
 
+#define SCRATCH 512
+
 bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint64_t *entry,
 	    char *why, size_t n)
 {
 	struct user_regs_struct regs;
-	uint64_t mask = 0, all = ~0ull;
-	bool ok;
+	uint64_t mask = 0, all = ~0ull, scratch;
+	uint8_t saved[SCRATCH];
+	bool ok, borrowed;
 
 	if (ptrace(PTRACE_GETREGS, pid, 0, &regs) ||
 	    ptrace(PTRACE_GETSIGMASK_, pid, 8, &mask) || ptrace(PTRACE_SETSIGMASK_, pid, 8, &all)) {
@@ -567,8 +570,17 @@ bool inject(struct session *s, pid_t pid, uint32_t block, struct space *sp, uint
 		return false;
 	}
 	*entry = regs.rip;
+	/* Below the stack pointer. With many arguments that may be at the end of what is mapped
+	 * yet: then the first arguments make way. */
+	scratch = regs.rsp - SCRATCH;
+	borrowed = !peek_read(pid, saved, scratch, SCRATCH) &&
+		   peek_read(pid, saved, regs.rsp, SCRATCH);
+	if (borrowed)
+		scratch = regs.rsp;
 	ok = inject_stopped(s, &(struct injected){ .pid = pid, .regs = &regs, .mask = mask },
-			    regs.rsp - 512, block, sp, why, n);
+			    scratch, block, sp, why, n);
+	if (borrowed)
+		write_mem(pid, scratch, saved, SCRATCH);
 	ptrace(PTRACE_SETSIGMASK_, pid, 8, &mask);
 	return ok;
 }
