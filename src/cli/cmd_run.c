@@ -116,8 +116,6 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 	seen.colour = manners_color(stderr) ? PM_COLOUR_ALWAYS : PM_COLOUR_NEVER;
 	if (text)
 		st = pm_report_text_file(p, &ro, text, err);
-	else if (!f->quiet)
-		st = pm_report_text(p, &seen, stderr, err);
 	if (st == PM_OK && f->json)
 		st = pm_report_json(p, &ro, f->json, err);
 	if (st == PM_OK && f->csv)
@@ -132,6 +130,8 @@ static enum pm_status write_reports(const struct outputs *f, struct pm_counts *c
 		st = pm_report_annotated(p, &ro, f->annotate, err);
 	if (st == PM_OK && f->counts)
 		st = pm_counts_write(c, f->counts, err);
+	if (st == PM_OK && !text && !f->quiet)	/* last: it may be closed, and files are wanted */
+		st = pm_report_text(p, &seen, stderr, err);
 	return st;
 }
 

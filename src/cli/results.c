@@ -200,9 +200,10 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 			s = pm_listing_print(l, &o->listing, &out, err);
 		else
 			pm_result_text(r, (unsigned)o->rows, width, &out);
-		if (!s && o->to_stderr)
-			fwrite(out.p, 1, out.n, stderr);
-		else if (!s)
+		if (!s && o->to_stderr && (fwrite(out.p, 1, out.n, stderr) != out.n ||
+					   fflush(stderr)))
+			s = pm_fail_errno(err, "cannot write the report");
+		else if (!s && !o->to_stderr)
 			s = save(o->text ? o->text : "-", &out, err);
 	}
 	pm_buf_release(&out);
