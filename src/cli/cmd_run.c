@@ -298,6 +298,10 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 		pm_opt_usage(used_help, "%s", wrong);
 	to_file = run_trace_wanted(t) && (t->dump || run_trace_to_file(t));
 	refuse_each(f, t, to_file && !t->dump);
+	if (t->format && (!f->out || t->dump))
+		pm_opt_usage(used_help, t->dump ? "--dump writes text: no -t FORMAT"
+					: "-t %s, but no -o FILE: where does the trace go?",
+			     t->format);
 	if (f->out && !to_file && f->report)
 		pm_opt_usage(used_help, "-o and --report are both for the report");
 	if (!run_trace_wanted(t))

@@ -35,3 +35,15 @@ $ for n in $(seq 60000 48 60512); do set -- $(seq 1 $n); pugmark run -q -- /bin/
 > 11 662640
 $ set -- $(seq 1 60512); for n in 1 2 3 4 5 6 7 8 9 10 11; do shift 48; pugmark record -q -o r.pugrec -- /bin/echo "$@" | cksum >a; pugmark replay -q r.pugrec | cksum | cmp - a && echo same; done | uniq -c | sed 's/^ *//'
 > 11 same
+# A format without a file would be a trace that nobody gets.
+$ for o in '-t pug' '-t pug --count' '-t nonsense' '-t pug --dump -o d'; do pugmark run $o -- echo ran || echo $?; done; pugmark replay -t din r.pugrec || echo $?
+> 2
+> 2
+> 2
+> 2
+> 2
+! pugmark: -t pug, but no -o FILE: where does the trace go? (see `pugmark run --help`)
+! pugmark: -t pug, but no -o FILE: where does the trace go? (see `pugmark run --help`)
+! pugmark: -t nonsense, but no -o FILE: where does the trace go? (see `pugmark run --help`)
+! pugmark: --dump writes text: no -t FORMAT (see `pugmark run --help`)
+! pugmark: -t din, but no -o FILE: where does the trace go? (see `pugmark replay --help`)
