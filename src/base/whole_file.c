@@ -96,8 +96,8 @@ static enum pm_status save_direct(const char *path, const struct pm_file_pieces 
 	return close(fd) ? pm_fail_errno(err, "cannot write") : PM_OK;
 }
 
-enum pm_status pm_file_save_pieces(const char *path, const struct pm_file_pieces *p,
-				   struct pm_err *err)
+static enum pm_status save_pieces(const char *path, const struct pm_file_pieces *p,
+				  struct pm_err *err)
 {
 	struct pm_beside b;
 	struct stat s;
@@ -121,6 +121,18 @@ enum pm_status pm_file_save_pieces(const char *path, const struct pm_file_pieces
 		pm_fail_errno(err, "cannot write");
 	pm_beside_release(&b);
 	return pm_failed(err) ? PM_ERR : PM_OK;
+}
+
+/* What fails later is not in this file. */
+enum pm_status pm_file_save_pieces(const char *path, const struct pm_file_pieces *p,
+				   struct pm_err *err)
+{
+	const char *was = err->file;
+	const enum pm_status st = save_pieces(path, p, err);
+
+	if (st == PM_OK)
+		err->file = was;
+	return st;
 }
 
 struct whole { const struct pm_buf *text; bool done; };

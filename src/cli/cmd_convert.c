@@ -43,6 +43,18 @@ static int convert_parts(const char *recording, uint64_t jobs, const char *out, 
 	return failed < 0 ? 0 : failed;
 }
 
+/* Does @to need more than the caches leave? It may well be in the trace. */
+static enum pm_status let_through(uint32_t facts, const struct pm_format *to, struct pm_err *err)
+{
+	char names[120];
+
+	if (!(to->needs & ~facts))
+		return PM_OK;
+	pm_fact_names(to->needs & ~facts, names, sizeof names);
+	return pm_fail_file(err, "--filter lets references through, without %s, which writing %s "
+			    "needs", names, to->plural);
+}
+
 int cmd_convert(int argc, char **argv)
 {
 	static const struct pm_opt_help help = {
@@ -127,6 +139,7 @@ int cmd_convert(int argc, char **argv)
 	if (filter && pm_cache_filter_add(p, filter, &facts, &err) != PM_OK)
 		status = traces_fail(&err);
 	else if (pm_trace_create(p, argv[1], to, facts, &err) != PM_OK ||
+	    (filter && let_through(facts, out, &err) != PM_OK) ||
 	    pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
 	    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
 		status = traces_fail(&err);

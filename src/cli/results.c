@@ -279,6 +279,7 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 {
 	struct pm_result *r = pm_result_for(o->annotate ? "annotate" : "sim");
 	struct progress progress = { 0 };
+	struct pm_err later = { 0 };
 	enum pm_status read = PM_OK;
 	bool rest = true;
 
@@ -301,7 +302,7 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 		read = pm_pipeline_run(p, progress_begin(&progress, src), r, err);
 	progress_end(&progress);
 	if (!s)
-		s = results_end(o, p, r, title, file, err);
+		s = results_end(o, p, r, title, file, read ? &later : err);
 	if (src->ops)
 		src->ops->close(src->self);
 	results_release(o);

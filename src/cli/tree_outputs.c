@@ -139,7 +139,6 @@ static enum pm_status save(const char *path, struct pm_buf *b, struct pm_err *er
 {
 	enum pm_status st;
 
-	err->file = NULL;
 	st = pm_file_save(path, b, err);
 	b->n = 0;
 	return st;
@@ -152,7 +151,6 @@ static enum pm_status save_folded(const char *path, const struct pm_tree *t, uns
 	const struct pm_file_pieces p = { pm_tree_folded_next, f };
 	enum pm_status st;
 
-	err->file = NULL;
 	st = pm_file_save_pieces(path, &p, err);
 	pm_tree_folded_end(f);
 	return st;

@@ -301,3 +301,12 @@ $ for l2 in 32k 1m; do pugmark sim --cache "l1d=4k,8way,64,prefetch=next;l2=$l2,
 # Blocks are the same, whether the trace tells of branches and iterations or not: gem5's does not.
 $ pugmark convert -q rep.pug rep.gem5; for f in rep.pug rep.gem5; do pugmark sim -s insns --csv - $f | sed -n 's/^insns.blocks_distinct,//p'; done | uniq | wc -l
 > 1
+# Of a damaged trace there is every file, of what came before the damage, and the error names the trace, whatever is written.
+$ head -c 60000 $TESTS/data/real.pug >cut.pug; pugmark sim --cache '' --json j --csv c --folded f --html h cut.pug >/dev/null; echo $?; wc -c j c h | awk '{ n += $1 > 300 } END { print n }'; ls f
+> 1
+> 4
+> f
+! pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
+# What is wrong behind a file that was written is not in that file.
+$ pugmark annotate -q --sort x --speedscope s $TESTS/data/real.pug 2>&1 >/dev/null | cut -c 1-32
+> pugmark: 'x' is not an event; th

@@ -230,3 +230,7 @@ $ printf '2 1001 x\n0 2003\n1 2ffe\n5 1003\n' >w.din; pugmark convert -q -f din:
 > 1003
 ! pugmark: unknown format option 'words', expected none
 ? 2
+# What a format needs may be in the trace, and not behind caches: no advice to trace it.
+$ pugmark convert --filter l1d=1k,1way,64 -t gem5 $TESTS/data/real.pug o.gem5 || ls o.gem5 2>/dev/null
+! pugmark: --filter lets references through, without instruction boundaries, which writing gem5 traces needs
+? 2
