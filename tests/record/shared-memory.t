@@ -168,3 +168,45 @@ $ gcc -w -O1 -pthread -o threads threads.c; for i in 1 2 3; do "$TESTS/record/ag
 > status 0, 1 lines again
 # Cut anywhere, a recording is replayed to an end.
 $ pugmark record -q -o r.pugrec -- ./shared > /dev/null; size=$(stat -c %s r.pugrec); for part in 3 5 6 7 8 9; do head -c $((size * part / 10)) r.pugrec > cut.pugrec; timeout -s KILL 60 pugmark replay -q cut.pugrec > /dev/null 2> err; [ $? -lt 128 ] && grep -qE 'cut off|ends here|damaged' err || { echo "$part: $?"; cat err; }; done
+# A child that has stopped has not ended: its parent's replay does not wait for its end, which would come later. A parent that
+# waits by waitid() prints behind its child.
+$ cat > w.c <<'X'
++ #include <signal.h>
++ #include <stdio.h>
++ #include <sys/mman.h>
++ #include <sys/wait.h>
++ #include <unistd.h>
++
++ int main(int argc, char **argv)
++ {
++ 	int *shared = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), status = 0;
++ 	const int by_waitid = argv[1][0] == 'i';
++ 	siginfo_t info = { 0 };
++ 	pid_t pid;
++
++ 	setvbuf(stdout, NULL, _IONBF, 0);
++ 	if (argv[1][1])
++ 		munmap(shared, 4096);
++ 	if (!(pid = fork())) {
++ 		raise(SIGSTOP);
++ 		for (volatile int i = 0; i < 3000000; i++)
++ 			;
++ 		puts("child");
++ 		_exit(3);
++ 	}
++ 	if (by_waitid)
++ 		waitid(P_PID, pid, &info, WSTOPPED);
++ 	else
++ 		waitpid(pid, &status, WUNTRACED);
++ 	printf("stopped %d\n", by_waitid ? info.si_status : WSTOPSIG(status));
++ 	kill(pid, SIGCONT);
++ 	if (by_waitid)
++ 		waitid(P_PID, pid, &info, WEXITED);
++ 	else
++ 		waitpid(pid, &status, 0);
++ 	printf("ended %d\n", by_waitid ? info.si_status : WEXITSTATUS(status));
++ 	return 0;
++ }
++ X
+$ gcc -O1 -o w w.c && for how in i p ix px; do ./w $how >want; pugmark record -q -o w.pugrec -- ./w $how | cmp - want; for n in 1 2 3; do pugmark replay -q w.pugrec | cmp - want && echo same; done; done | uniq -c | sed 's/^ *//'
+> 12 same

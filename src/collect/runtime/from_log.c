@@ -356,13 +356,27 @@ static void wait_for_child(struct rt_block *b, u32 then)
 		}
 }
 
+/* Has the child that was waited for ended? It may have stopped, or gone on again, and a replay that
+ * waits for its end then may wait for ever. 0 also if that is not known. */
+static int child_has_ended(struct rt_block *b)
+{
+	enum { WUNTRACED = 2, WCONTINUED = 8, CONTINUED = 0xffff };
+	u32 status = 0;
+
+	if (!(ARG2 & (WUNTRACED | WCONTINUED)))
+		return 1;
+	return ARG1 && !rt_get(&status, ARG1, 4) && (status & 0xff) != 0x7f && status != CONTINUED;
+}
+
 static void follow_children(struct rt_block *b, long r)
 {
-	u32 pid = 0;
+	enum { CODE = 8, PID = sizeof(word) == 8 ? 16 : 12, CLD_DUMPED = 3 };	/* siginfo */
+	u32 pid = 0, code = 0;
 
-	if (rt_is_wait(b) && r > 0)
+	if (rt_is_wait(b) && r > 0 && child_has_ended(b))
 		wait_for_child(b, (u32)r);
-	else if (b->syscall == NR_waitid && !r && ARG2 && !rt_get(&pid, ARG2 + 12, 4))
+	else if (b->syscall == NR_waitid && !r && ARG2 && !rt_get(&code, ARG2 + CODE, 4) &&
+		 code <= CLD_DUMPED && !rt_get(&pid, ARG2 + PID, 4))
 		wait_for_child(b, pid);
 }
 
