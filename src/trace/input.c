@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd_errors.h>
 
 #include "base/mem.h"
 #include "base/thread.h"
@@ -110,6 +111,9 @@ static size_t unpack_zstd(struct pm_input *in, uint8_t *to, size_t room)
 			return 0;
 		r = ZSTD_decompressStream(in->zstd, &dst, &src);
 		in->raw_at += src.pos;
+		if (ZSTD_getErrorCode(r) == ZSTD_error_frameParameter_windowTooLarge)
+			return pm_raw_broken(in, "zstd", "needs a window of more than 128 MiB: "
+					     "`zstd -dc --long=31` unpacks it");
 		if (ZSTD_isError(r))
 			return pm_raw_broken(in, "zstd", ZSTD_getErrorName(r));
 		in->member = r != 0;

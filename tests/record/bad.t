@@ -81,3 +81,7 @@ $ seq 4000 >in; pugmark record -q -o whole.pugrec -- gzip -c in >/dev/null; head
 > 2
 > 2
 ! pugmark: short.pugrec: the recording is cut off: it has been replayed up to its last complete event
+# Where a replay may open few files it says so, and not that the recording is bad.
+$ cp /bin/true own && pugmark record -q -o own.pugrec -- ./own; cp /bin/false own; for n in $(seq 8 40); do (ulimit -n $n; pugmark replay -q own.pugrec); done >said 2>&1; grep -c 'cannot be read$' said; grep 'no memory file' said | sed 's/.*: //' | uniq
+> 0
+> Too many open files

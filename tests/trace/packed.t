@@ -69,3 +69,7 @@ $ for f in lzma secret sum cut; do pugmark info $f >/dev/null || echo $?; done
 # Snappy needs its library; without it one sentence says so
 $ unpack() { pugmark convert -q -t drmemtrace $1 o 2>e; if grep -q 'needs the library libsnappy' e; then cat said; else cat e; cmp o d; fi; }; : >said; unpack snappy; echo 'pugmark: snapbad:0x15: Snappy data has a wrong checksum' >said; rm -f o; cp d o; unpack snapbad
 > pugmark: snapbad:0x15: Snappy data has a wrong checksum
+# A window that is larger than the zstd tool takes, too, unless it is told
+$ yes "some line that repeats" | head -c 1000000 | zstd -q --long=28 --stream-size=300000000 -f -o w.zst 2>/dev/null || yes "some line that repeats" | head -c 270000000 | zstd -q --long=28 -f -o w.zst; pugmark head -f penn w.zst
+! pugmark: w.zst:0x0: zstd data needs a window of more than 128 MiB: `zstd -dc --long=31` unpacks it
+? 1

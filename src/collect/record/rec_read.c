@@ -553,7 +553,10 @@ int rec_file_open(const struct rec_reader *r, uint32_t number, struct pm_err *er
 	fd = memfd_create("pugmark-kept", MFD_CLOEXEC);
 	if (fd >= 0 && put_kept((struct rec_reader *)r, f, fd))
 		return fd;
-	pm_fail_file(err, "what is kept of '%s' cannot be read", f->f.path);
+	if (fd < 0)
+		pm_fail_errno(err, "no memory file for what is kept of '%s'", f->f.path);
+	else
+		pm_fail_file(err, "what is kept of '%s' cannot be read", f->f.path);
 	if (fd >= 0)
 		close(fd);
 	return -1;
