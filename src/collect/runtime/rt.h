@@ -102,7 +102,6 @@ enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, 
 	((flags) & CLONE_THREAD || ((flags) & (CLONE_VM | CLONE_VFORK)) == CLONE_VM)
 
 #define EPERM 1
-#define ESRCH 3
 #define ENOENT 2
 #define ESRCH 3
 #define EFAULT 14
