@@ -2,9 +2,10 @@
 /* core_work.h - the sink `core`: private to core_*.c; thousands.c decodes with it
  *
  * core_ops.c knows what instructions are to the core, core_rules.c keeps that, once for those that
- * are alike. core_feed.c gathers them, asks the caches at once, and the predictors of many branches
- * at a time: neither depends on time. Then it has them timed (core.c). core_results.c says what
- * came out. */
+ * are alike. core_take.c takes them from events, or from blocks, whose instructions lie ready.
+ * core_gather.c gathers them, asks the caches at once, and the predictors of many branches at a
+ * time: neither depends on time. Then it has them timed (core.c). core_results.c says what came
+ * out. core_feed.c is the sink. */
 #ifndef PM_ANALYSE_CORE_WORK_H
 #define PM_ANALYSE_CORE_WORK_H
 
@@ -13,6 +14,7 @@
 #include "analyse/core.h"
 #include "analyse/names.h"
 #include "analyse/paging.h"
+#include "trace/expand.h"
 
 struct core_decoders {
 	struct x86_decoder *d[2];
@@ -102,9 +104,12 @@ struct blamed {
 
 /* Operations in program order, whose loads and stores lie one behind the other. */
 #define CORE_GATHER	1024
+#define CORE_COPY	4		/* operations that are copied at once: so many behind the
+					 * last one may be anything */
 #define CORE_NO_OP	UINT32_MAX
+#define CORE_LINE_SHIFT	6		/* code is fetched by lines */
 struct core_gathered {
-	struct core_insn op[CORE_GATHER];
+	struct core_insn op[CORE_GATHER + CORE_COPY];
 	struct core_rule rule[CORE_GATHER];	/* of micro-ops, and of the first operation if it
 						 * began in a batch before */
 	struct core_ref load[4 * CORE_GATHER + 1], store[4 * CORE_GATHER + 1];
@@ -112,6 +117,38 @@ struct core_gathered {
 	uint32_t br_op[CORE_GATHER];		/* the operation that it belongs to */
 	uint8_t dir[CORE_GATHER], btb[CORE_GATHER], ras[CORE_GATHER], ittage[CORE_GATHER];
 	size_t n, nload, nstore, nbr;
+};
+
+/* What there is to know about a block before it executes. */
+struct core_block {
+	struct pm_block_end end;
+	uint32_t insn, n;		/* as pm_block */
+	uint32_t cross;			/* its first instruction, but for number 0, that is not all
+					 * in the line in which the one before ended; n: none */
+	bool known;
+};
+
+/* A code table. */
+struct core_code {
+	const struct pm_code *code;
+	struct core_insn *op;		/* by pm_code.insn; without a rule: not decoded yet */
+	struct core_block *block;
+	size_t cap_op, cap_block;	/* of @op CORE_COPY more than there are */
+};
+
+/* Where a stream stands in its block. */
+struct core_place {
+	struct core_code *code;
+	uint32_t block;			/* PM_NONE: in none */
+	uint32_t insn;			/* the block's first one */
+	uint32_t n, size;		/* its instructions that executed; all of them */
+	uint32_t done;			/* ... of which gathered */
+	uint32_t check;			/* the next one whose lines may not be the last one's */
+	uint32_t cross;			/* as core_block */
+	uint32_t slot;			/* bytes of a delay slot */
+	struct core_code *open;		/* of the block whose branch has yet to say where it went,
+					 * NULL: none has */
+	uint32_t open_block;
 };
 
 struct core_sink {
@@ -129,9 +166,11 @@ struct core_sink {
 	void *dir, *btb, *ras, *ittage;
 	struct core_decoders ds;
 	struct core_rules rules;
-	const struct core_rule **known;	/* of @rules, by pm_code.insn; NULL: not decoded yet */
 	struct core_rule plain;
-	size_t cap_known;
+	struct core_code **code;
+	size_t ncode, cap_code;
+	struct core_place *place;	/* by pm_stream.index */
+	size_t cap_place;
 	struct core_gathered *gathered;
 	bool open, uops;		/* open: more may come of the last operation */
 	bool first_branched;		/* the predictor has seen the first one that is gathered */
@@ -169,11 +208,16 @@ struct pm_conf;
 struct pm_conf_item;
 enum pm_status core_number(struct pm_conf *c, const struct pm_conf_item *it, const char *text,
 			   struct pm_core_conf *to, bool *known, struct pm_err *err);
-/* core_feed.c: what the settings ask for; then batches, and core_submit() at the end. */
+/* core_feed.c: what the settings ask for. */
 void core_build(struct core_sink *s);
-void core_take(struct core_sink *s, const struct pm_batch *b);
 void core_sink_free(struct core_sink *s);
-/* The row of an instruction; moves rows. */
+/* core_take.c: a batch without blocks. */
+void core_take(struct core_sink *s, const struct pm_batch *b);
+/* Any batch; what it costs to expand blocks is saved, all else is as if they were expanded. After
+ * the last one: what streams have left open. */
+enum pm_status core_take_blocks(struct core_sink *s, const struct pm_batch *b, struct pm_err *err);
+void core_end_blocks(struct core_sink *s);
+/* core_gather.c: the row of an instruction; moves rows. */
 struct blamed_row *core_blamed(struct core_sink *s, uint64_t pc);
 /* The instruction that is being gathered is complete. */
 void core_submit(struct core_sink *s);

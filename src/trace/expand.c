@@ -112,19 +112,10 @@ bool pm_insn_target(const struct pm_insn *insn, uint64_t *target)
 #define OUT_EVENTS 1024			/* per batch, about: what the sink reads is still in the
 					 * first-level cache */
 
-/* How a block ends, worked out once. */
-struct block_end {
-	uint64_t pc, target, fall;
-	uint32_t insn;			/* the transfer: code->insn index */
-	uint16_t size;
-	uint8_t flags;
-	/* none: it transfers nothing */
-	enum { END_UNKNOWN, END_NONE, END_DIRECT, END_INDIRECT } kind : 8;
-};
-
+/* Worked out once. */
 struct block_ends {			/* of a code table */
 	const struct pm_code *code;
-	struct block_end *end;		/* by block */
+	struct pm_block_end *end;		/* by block */
 	size_t n;
 };
 
@@ -216,7 +207,8 @@ uint8_t pm_insn_branch_flags(const struct pm_insn *insn)
 	return insn->flow < NR(flags) ? flags[insn->flow] : 0;
 }
 
-static void find_end(const struct pm_code *code, const struct pm_block *blk, struct block_end *e)
+void pm_block_end_of(const struct pm_code *code, const struct pm_block *blk,
+		     struct pm_block_end *e)
 {
 	const struct pm_insn *in = code->insn + blk->insn;
 	uint32_t i = blk->n - 1;
@@ -224,7 +216,7 @@ static void find_end(const struct pm_code *code, const struct pm_block *blk, str
 	/* a MIPS branch stands before its delay slot */
 	if (in[i].flow == PM_CLASS_NONE && i && pm_isa_is_mips(in[i].isa))
 		i--;
-	*e = (struct block_end){ .kind = END_NONE };
+	*e = (struct pm_block_end){ .kind = PM_END_NONE };
 	if (in[i].flow == PM_CLASS_NONE || in[i].flow == PM_CLASS_SYSCALL)
 		return;
 	e->pc = in[i].pc;
@@ -232,7 +224,7 @@ static void find_end(const struct pm_code *code, const struct pm_block *blk, str
 	e->insn = blk->insn + i;
 	e->flags = pm_insn_branch_flags(in + i);
 	e->fall = pm_insn_fall(in + i);
-	e->kind = pm_insn_target(in + i, &e->target) ? END_DIRECT : END_INDIRECT;
+	e->kind = pm_insn_target(in + i, &e->target) ? PM_END_DIRECT : PM_END_INDIRECT;
 }
 
 static struct block_ends *ends_of(struct expand *x, const struct pm_code *code)
@@ -259,25 +251,18 @@ static void more_ends(struct block_ends *t)
  * room. */
 static inline void branch(struct expand *x, struct expand_stream *st, bool told, uint64_t next)
 {
-	const struct block_end *e = st->open->end + st->open_block;
-	struct pm_event *ev = x->ev + x->n;
-	bool cond = e->flags & PM_BR_COND;
+	const struct pm_block_end *e = st->open->end + st->open_block;
+	uint8_t flags;
 
 	st->open = NULL;
-	if (!told) {
-		if (e->kind != END_DIRECT || cond)
-			return;
-		next = e->target;
-	}
-	/* a branch to its own fall-through counts as not taken: nothing can tell */
-	cond = cond && next == e->fall;
-	*ev = (struct pm_event){ .kind = PM_EV_BRANCH,
-				 .flags = e->flags | (cond ? 0 : PM_BR_TAKEN),
-				 .size = e->size,
-				 .id = e->insn,
-				 .addr = e->pc,
-				 .value = cond ? e->target : next };
-	x->n++;
+	if (!pm_block_went(e, told, &next, &flags))
+		return;
+	x->ev[x->n++] = (struct pm_event){ .kind = PM_EV_BRANCH,
+					   .flags = flags,
+					   .size = e->size,
+					   .id = e->insn,
+					   .addr = e->pc,
+					   .value = next };
 }
 
 static enum pm_status emit(struct expand *x, const struct pm_batch *like, struct expand_stream *st,
@@ -299,11 +284,21 @@ static enum pm_status emit(struct expand *x, const struct pm_batch *like, struct
 	return s;
 }
 
-/* Belongs to an instruction of the block that is open. */
-static inline bool in_block(uint8_t kind)
+enum pm_status pm_block_wrong(const struct pm_code *code, const struct pm_event *ev,
+			      struct pm_err *err)
 {
-	return (kind >= PM_EV_READ && kind <= PM_EV_MODIFY) || kind == PM_EV_REP_ITER ||
-	       kind == PM_EV_REP_END;
+	if (!code || ev->id >= code->nblock)
+		return pm_fail(err, 0, "block number %u is not in the code table (%zu blocks)",
+			       ev->id, code ? code->nblock : 0);
+	return pm_fail(err, 0, "block %u executed %llu instructions but has %u", ev->id,
+		       (unsigned long long)ev->value, code->block[ev->id].n);
+}
+
+enum pm_status pm_slot_wrong(const struct pm_code *code, uint32_t block, const struct pm_event *ev,
+			     struct pm_err *err)
+{
+	return pm_fail(err, 0, "a reference of instruction %u of block %u, which has %u",
+		       PM_SLOT_OF(ev), block, code->block[block].n);
 }
 
 static uint64_t count_insns(const struct pm_event *ev, size_t n)
@@ -318,15 +313,10 @@ static uint64_t count_insns(const struct pm_event *ev, size_t n)
 static inline enum pm_status begin_block(struct expand *x, struct expand_stream *st,
 					 const struct pm_event *ev, struct pm_err *err)
 {
-	const struct pm_block *blk;
+	const struct pm_block *blk = pm_block_begun(st->code, ev);
 
-	if (!st->code || ev->id >= st->code->nblock)
-		return pm_fail(err, 0, "block number %u is not in the code table (%zu blocks)",
-			       ev->id, st->code ? st->code->nblock : 0);
-	blk = st->code->block + ev->id;
-	if (ev->value > blk->n || (uint64_t)blk->insn + blk->n > st->code->ninsn)
-		return pm_fail(err, 0, "block %u executed %llu instructions but has %u", ev->id,
-			       (unsigned long long)ev->value, blk->n);
+	if (!blk)
+		return pm_block_wrong(st->code, ev, err);
 	if (st->open)
 		branch(x, st, true, ev->addr);
 	st->block = ev->id;
@@ -335,14 +325,14 @@ static inline enum pm_status begin_block(struct expand *x, struct expand_stream 
 	st->size = blk->n;
 	st->done = 0;
 	if (st->n && st->n == blk->n) {
-		struct block_end *e;
+		struct pm_block_end *e;
 
 		if (ev->id >= st->ends->n)
 			more_ends(st->ends);
 		e = st->ends->end + ev->id;
-		if (e->kind == END_UNKNOWN)
-			find_end(st->code, blk, e);
-		st->open = e->kind != END_NONE ? st->ends : NULL;
+		if (e->kind == PM_END_UNKNOWN)
+			pm_block_end_of(st->code, blk, e);
+		st->open = e->kind != PM_END_NONE ? st->ends : NULL;
 		st->open_block = ev->id;
 	}
 	return PM_OK;
@@ -358,16 +348,14 @@ static enum pm_status other_event(struct expand *x, struct expand_stream *st,
 	if (ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE || st->block == PM_NONE ||
 	    (ev->kind == PM_EV_OPAQUE && ev->flags == PM_OPAQUE_INSIDE)) {
 		*insns += ev->kind == PM_EV_INSN;
-	} else if (in_block(ev->kind)) {
+	} else if (pm_in_block(ev->kind)) {
 		if (PM_SLOT_OF(ev) != PM_NONE)
-			return pm_fail(err, 0,
-				       "a reference of instruction %u of block %u, which has %u",
-				       PM_SLOT_OF(ev), st->block, st->code->block[st->block].n);
+			return pm_slot_wrong(st->code, st->block, ev, err);
 	} else {
 		*insns += st->n - st->done + (ev->kind == PM_EV_INSN);
 		insns_to(x, st, st->n);
 	}
-	if (!in_block(ev->kind)) {
+	if (!pm_in_block(ev->kind)) {
 		if (st->open && told)
 			branch(x, st, true, ev->addr);
 		else if (st->open && ev->kind == PM_EV_EXIT)
@@ -419,7 +407,7 @@ static enum pm_status expand_consume(void *self, const struct pm_batch *b, const
 			}
 			if (begin_block(x, st, ev, err) != PM_OK)
 				return PM_ERR;
-		} else if (st->block != PM_NONE && in_block(ev->kind) &&
+		} else if (st->block != PM_NONE && pm_in_block(ev->kind) &&
 			   PM_SLOT_OF(ev) < st->size) {
 			/* a reference of an instruction that did not complete still happened */
 			uint32_t upto = PM_SLOT_OF(ev) < st->n ? PM_SLOT_OF(ev) + 1 : st->n;

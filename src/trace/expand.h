@@ -48,4 +48,58 @@ static inline uint64_t pm_insn_fall(const struct pm_insn *insn)
 	return pm_insn_next(insn) + (pm_isa_is_mips(insn->isa) && insn->flow ? 4 : 0);
 }
 
+/* The block that @ev, a PM_EV_BLOCK, says has executed; NULL: there is none such, and
+ * pm_block_wrong() says why. */
+static inline const struct pm_block *pm_block_begun(const struct pm_code *code,
+						    const struct pm_event *ev)
+{
+	const struct pm_block *blk;
+
+	if (!code || ev->id >= code->nblock)
+		return NULL;
+	blk = code->block + ev->id;
+	return ev->value > blk->n || (uint64_t)blk->insn + blk->n > code->ninsn ? NULL : blk;
+}
+enum pm_status pm_block_wrong(const struct pm_code *code, const struct pm_event *ev,
+			      struct pm_err *err);
+/* @ev, a reference of @block, names an instruction that the block does not have. */
+enum pm_status pm_slot_wrong(const struct pm_code *code, uint32_t block, const struct pm_event *ev,
+			     struct pm_err *err);
+/* Belongs to an instruction of the block that is open. */
+static inline bool pm_in_block(uint8_t kind)
+{
+	return (kind >= PM_EV_READ && kind <= PM_EV_MODIFY) || kind == PM_EV_REP_ITER ||
+	       kind == PM_EV_REP_END;
+}
+
+/* How a block ends: what its branch event says whenever all of it has executed. */
+struct pm_block_end {
+	uint64_t pc, target, fall;
+	uint32_t insn;			/* the transfer: index into pm_code.insn */
+	uint16_t size;
+	uint8_t flags;			/* but for PM_BR_TAKEN */
+	/* none: it transfers nothing */
+	enum { PM_END_UNKNOWN, PM_END_NONE, PM_END_DIRECT, PM_END_INDIRECT } kind : 8;
+};
+void pm_block_end_of(const struct pm_code *code, const struct pm_block *blk,
+		     struct pm_block_end *e);
+/* Control went to *@next (@told), or nobody said where. False: then there is no branch event. Else
+ * *@flags are its flags, *@next its value. A branch to its own fall-through counts as not taken:
+ * nothing can tell. */
+static inline bool pm_block_went(const struct pm_block_end *e, bool told, uint64_t *next,
+				 uint8_t *flags)
+{
+	bool cond = e->flags & PM_BR_COND;
+
+	if (!told) {
+		if (e->kind != PM_END_DIRECT || cond)
+			return false;
+		*next = e->target;
+	}
+	cond = cond && *next == e->fall;
+	*flags = e->flags | (cond ? 0 : PM_BR_TAKEN);
+	*next = cond ? e->target : *next;
+	return true;
+}
+
 #endif
