@@ -11,7 +11,6 @@
 #define WAYS		4
 #define REMEMBERED	1024
 
-struct stride { uint64_t pc, last; int64_t stride; };
 struct track { uint64_t last, used; int dir; };
 
 /* Sets list their entries newest first; key: pc or page, + 1. */
@@ -34,7 +33,7 @@ struct cache_prefetcher {
 	uint64_t step;				/* bytes of a line */
 	uint64_t news, clock;
 	struct { uint64_t line, news; } brought[REMEMBERED];	/* line + 1 */
-	struct stride stride[256];
+	struct cache_stride stride[256];
 	struct track track[16];
 	struct ip ip[64][WAYS];
 	struct zone zone[16][WAYS];
@@ -100,18 +99,20 @@ static unsigned next(const struct cache_prefetcher *p, uint64_t addr, uint64_t *
 	return p->degree;
 }
 
+struct cache_stride *cache_prefetcher_strides(struct cache_prefetcher *p)
+{
+	return p && p->kind == PM_PF_STRIDE ? p->stride : NULL;
+}
+
 static unsigned stride(struct cache_prefetcher *p, uint64_t pc, uint64_t addr, uint64_t *to)
 {
-	struct stride *s = p->stride + ((pc ^ pc >> 8) & 255);
-	int64_t d = addr - s->last;
-	const bool again = s->pc == pc && d && d == s->stride;
+	struct cache_stride *s = p->stride + cache_stride_at(pc);
 
-	if (s->pc != pc)
-		d = 0;
-	*s = (struct stride){ .pc = pc, .last = addr, .stride = d };
-	for (unsigned k = 1; again && k <= p->degree; k++)
-		to[k - 1] = addr + (int64_t)k * d;
-	return again ? p->degree : 0;
+	if (!cache_stride_learn(s, pc, addr))
+		return 0;
+	for (unsigned k = 1; k <= p->degree; k++)
+		to[k - 1] = addr + (int64_t)k * s->stride;
+	return p->degree;
 }
 
 static unsigned stream(struct cache_prefetcher *p, uint64_t addr, uint64_t *to)

@@ -65,6 +65,22 @@ bool cache_prefetcher_by_pc(enum pm_cache_prefetch p);
 /* What it wants after an access: how many addresses, in to[CACHE_PF_MOST]. */
 unsigned cache_prefetcher_ask(struct cache_prefetcher *p, uint64_t pc, uint64_t addr, bool fetch,
 			      bool news, uint64_t *to);
+/* The entries of one that is `stride`, 256 by cache_stride_at(); NULL: it is another one. */
+struct cache_stride { uint64_t pc, last; int64_t stride; };
+struct cache_stride *cache_prefetcher_strides(struct cache_prefetcher *p);
+static inline unsigned cache_stride_at(uint64_t pc)
+{
+	return (pc ^ pc >> 8) & 255;
+}
+/* It learns of an access of @addr. True: the stride came again, and it wants lines. */
+static inline bool cache_stride_learn(struct cache_stride *s, uint64_t pc, uint64_t addr)
+{
+	const int64_t d = addr - s->last;
+	const bool known = s->pc == pc, again = known && d && d == s->stride;
+
+	*s = (struct cache_stride){ .pc = pc, .last = addr, .stride = known ? d : 0 };
+	return again;
+}
 /* A line was brought; was used for the first time. True: too late. */
 void cache_prefetcher_brought(struct cache_prefetcher *p, uint64_t addr);
 bool cache_prefetcher_late(const struct cache_prefetcher *p, uint64_t addr);

@@ -69,6 +69,9 @@ static void level_init(struct pm_cache *c, unsigned i)
 		l->wbuf = pm_alloc(lc->wbuf * sizeof *l->wbuf);
 	if (lc->prefetch)
 		l->prefetcher = cache_prefetcher_new(lc, &l->st);
+	l->strides = cache_prefetcher_strides(l->prefetcher);
+	l->degree = lc->degree;
+	l->newest = l->close && l->ordered && (!l->every || l->strides);
 	if (lc->three_c)
 		l->shadow = shadow_new(lines);
 }

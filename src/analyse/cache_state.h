@@ -2,6 +2,7 @@
 /* cache_state.h - what a hierarchy of caches is made of: private to the files of cache_sim.h
  *
  *   cache_set.h       a set of lines and the policies (inline: each access needs them)
+ *   cache_quick.h     hits of the first level that change no order (inline, too)
  *   cache_shadow.h    the 3C split of misses (inline, too)
  *   cache_run.c       events to accesses, each access of a level, and what it sends to the next
  *   cache_plain.c     the same for ordinary hierarchies, quicker
@@ -39,6 +40,8 @@ struct cache_level {
 					 * nothing */
 	bool close;			/* ... or nothing but the prefetcher, and a write stays
 					 * here, too */
+	bool newest;			/* ... and both hold of a hit on the newest line of a set,
+					 * or @strides are all that it triggers */
 	bool plain;			/* lru, wb, wa and nothing else: cache_plain.c */
 	bool lru;
 	uint8_t *rrpv;
@@ -46,6 +49,8 @@ struct cache_level {
 	uint64_t plru_keep[64], plru_set[64];	/* by way: what being used does to the tree's
 						 * bits */
 	uint64_t (*access)[2], (*miss)[2];
+	struct cache_stride *strides;	/* of the prefetcher `stride`; NULL: it is not that */
+	unsigned degree;		/* ... how many addresses it wants */
 	/* warm */
 	struct pm_level_stats st;
 	const struct pm_level_conf *conf;

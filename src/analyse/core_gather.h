@@ -4,6 +4,7 @@
 #ifndef PM_ANALYSE_CORE_GATHER_H
 #define PM_ANALYSE_CORE_GATHER_H
 
+#include "analyse/cache_quick.h"
 #include "analyse/core_work.h"
 
 /* Has all operations timed, but for one that is still open. */
@@ -48,7 +49,8 @@ static inline void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_
 	struct core_ref r = { addr, .size = size > 64 ? 64 : size ? size : 1 };
 
 	r.wait = core_page_wait(s, how, addr, r.size);
-	r.level = s->level[pm_cache_access(s->cache, how, addr, size, stack, pc)];
+	if (!cache_quick_data(s->cache, how, addr, size, stack, pc))
+		r.level = s->level[pm_cache_access(s->cache, how, addr, size, stack, pc)];
 	if (!s->open)
 		return;
 	if (__builtin_expect(op->nload == 4 || op->nstore == 4, 0))
