@@ -12,6 +12,7 @@
 #define LINES		4096		/* lines on their way or just arrived, direct-mapped */
 #define WORDS		1024		/* 8-byte words of stores, direct-mapped */
 #define LINE_SHIFT	6
+#define RULES_AHEAD	12		/* operations: rules are asked for so early */
 
 /* All of an instruction's way is in one function, of which there are two: see core_run(). */
 #define INLINE	static inline __attribute__((always_inline))
@@ -865,6 +866,8 @@ INLINE void run(struct pm_core *k, const struct core_insn *op, size_t n,
 	struct core_now now = k->now;
 
 	for (size_t i = 0; i < n; i++, op++) {
+		if (i + RULES_AHEAD < n)
+			__builtin_prefetch(op[RULES_AHEAD].rule);
 		if (odd || op->rule->odd || op->fetch_level || op->fetch_wait) {
 			one(k, &now, op, ANY, load, store);
 		} else if (op->nload | op->nstore) {
