@@ -128,6 +128,7 @@ void core_drain(struct core_sink *s)
 	predict(s, g);
 	if (!n)
 		return;
+	s->laid = false;
 	if (!s->timeless)
 		time_operations(s, g, n);
 	if (s->open) {
@@ -179,6 +180,7 @@ struct core_insn *core_continue(struct core_sink *s)
 	if (g->n == CORE_GATHER)
 		core_drain(s);
 	op = g->op + g->n++;
+	s->laid = false;
 	s->continued += !s->timeless;
 	*op = op[-1];
 	op->nload = op->nstore = op->fetch_level = op->len = 0;

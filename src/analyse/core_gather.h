@@ -31,6 +31,7 @@ static inline struct core_insn *core_begin(struct core_sink *s, uint64_t pc, uns
 		s->open = false;
 		core_drain(s);
 	}
+	s->laid = false;
 	op = g->op + g->n++;
 	*op = (struct core_insn){ .pc = pc, .rule = rule };
 	op->len = len;

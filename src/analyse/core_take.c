@@ -96,6 +96,14 @@ static bool only_uops(const struct pm_batch *b)
 	return true;
 }
 
+static inline void reference(struct core_sink *s, const struct pm_event *e)
+{
+	if (e->kind == PM_EV_READ || e->kind == PM_EV_MODIFY)
+		core_refer(s, PM_OP_READ, e->addr, e->size, e->flags & PM_REF_STACK);
+	if (e->kind == PM_EV_WRITE || e->kind == PM_EV_MODIFY)
+		core_refer(s, PM_OP_WRITE, e->addr, e->size, e->flags & PM_REF_STACK);
+}
+
 /* Not of a block: it says itself where it happened. */
 static inline void plain_event(struct core_sink *s, struct core_code *c, const struct pm_event *e,
 			       unsigned slot)
@@ -107,12 +115,8 @@ static inline void plain_event(struct core_sink *s, struct core_code *c, const s
 		break;
 	case PM_EV_READ:
 	case PM_EV_MODIFY:
-		core_refer(s, PM_OP_READ, e->addr, e->size, e->flags & PM_REF_STACK);
-		if (e->kind == PM_EV_READ)
-			break;
-		/* fall through */
 	case PM_EV_WRITE:
-		core_refer(s, PM_OP_WRITE, e->addr, e->size, e->flags & PM_REF_STACK);
+		reference(s, e);
 		break;
 	case PM_EV_BRANCH: {
 		struct pm_br br = pm_br_of(e, slot);
@@ -193,34 +197,45 @@ static __attribute__((noinline)) void check_lines(struct core_sink *s, struct co
 	}
 }
 
+/* The block's next instructions, as many as there is room for, come to lie behind the last
+ * operation: what is gathered then has only to be counted. */
+static __attribute__((noinline)) void lay(struct core_sink *s, struct core_place *p)
+{
+	const struct core_insn *from = p->code->op + p->insn + p->done;
+	struct core_gathered *g = s->gathered;
+	uint32_t n = p->n - p->done;
+
+	if (n > CORE_GATHER - g->n) {
+		s->open = false;
+		core_drain(s);
+		n = n < CORE_GATHER ? n : CORE_GATHER;
+	}
+	for (uint32_t i = 0; i < n; i += CORE_COPY)
+		memcpy(g->op + g->n + i, from + i, CORE_COPY * sizeof *from);
+	p->laid = p->done + n;
+	s->laid = true;
+}
+
 /* HOT: the block's instructions before number @upto, as far as they have not been gathered. */
 static inline void gather_to(struct core_sink *s, struct core_place *p, uint32_t upto)
 {
 	struct core_gathered *g = s->gathered;
 
 	while (p->done < upto) {
-		const struct core_insn *from = p->code->op + p->insn + p->done;
-		uint32_t n = upto - p->done, end;
-		struct core_insn *to;
+		uint32_t end;
 
-		if (__builtin_expect(n > CORE_GATHER - g->n, 0)) {
-			s->open = false;
-			core_drain(s);
-			n = n < CORE_GATHER ? n : CORE_GATHER;
-		}
-		end = p->done + n;
-		to = g->op + g->n;
-		for (uint32_t i = 0; i < n; i += CORE_COPY)
-			memcpy(to + i, from + i, CORE_COPY * sizeof *to);
+		if (!s->laid || p->done == p->laid)
+			lay(s, p);
+		end = upto < p->laid ? upto : p->laid;
 		if (end > p->check) {
-			const uint32_t skip = p->check > p->done ? p->check - p->done : 0;
+			const uint32_t from = p->check > p->done ? p->check : p->done;
 
-			check_lines(s, to + skip, n - skip);
+			check_lines(s, g->op + g->n + (from - p->done), end - from);
 			p->check = end > p->cross ? end : p->cross;
 		}
-		g->n += n;
+		g->n += end - p->done;
 		p->done = end;
-		s->pc = to[n - 1].pc;
+		s->pc = g->op[g->n - 1].pc;
 		s->open = true;
 	}
 }
@@ -261,6 +276,7 @@ static inline enum pm_status begin_block(struct core_sink *s, struct core_place 
 	p->size = k->n;
 	p->cross = k->cross;
 	p->done = 0;
+	s->laid = false;
 	first = c->op + k->insn;
 	p->check = ((first->pc >> CORE_LINE_SHIFT) ^ s->fetch_line) |
 		   ((first->pc ^ (first->pc + first->len - 1)) >> CORE_LINE_SHIFT) ? 0 : k->cross;
@@ -296,17 +312,11 @@ static enum pm_status other_event(struct core_sink *s, struct core_place *p,
 			/* whatever comes next is no successor of what was */
 			p->open = NULL;
 			p->block = PM_NONE;
+			p->size = 0;
 		}
 	}
 	plain_event(s, p->code, e, p->slot);
 	return PM_OK;
-}
-
-/* A reference of an instruction that did not complete still happened. */
-static inline void reference(struct core_sink *s, struct core_place *p, const struct pm_event *e)
-{
-	gather_to(s, p, PM_SLOT_OF(e) < p->n ? PM_SLOT_OF(e) + 1 : p->n);
-	plain_event(s, NULL, e, 0);
 }
 
 static bool has_blocks(const struct pm_batch *b)
@@ -324,6 +334,7 @@ enum pm_status core_take_blocks(struct core_sink *s, const struct pm_batch *b, s
 	enum pm_status st = PM_OK;
 
 	if (b->code && (!p->code || p->code->code != b->code)) {
+		s->laid = false;
 		if (p->block != PM_NONE)
 			gather_to(s, p, p->n);
 		p->code = code_of(s, b->code);
@@ -344,14 +355,16 @@ enum pm_status core_take_blocks(struct core_sink *s, const struct pm_batch *b, s
 		pm_names_learn(&s->by->names, whole.code);
 	p->slot = pm_delay_slot(&whole);
 	p->check = p->done;		/* another stream may have been elsewhere */
+	s->laid = false;
 	for (const struct pm_event *e = b->ev, *end = e + b->n; e < end && st == PM_OK; e++) {
 		if (e->kind == PM_EV_BLOCK) {
 			if (p->block != PM_NONE)
 				gather_to(s, p, p->n);
 			st = begin_block(s, p, e, err);
-		} else if (p->block != PM_NONE && pm_in_block(e->kind) &&
-			   PM_SLOT_OF(e) < p->size) {
-			reference(s, p, e);
+		} else if (PM_SLOT_OF(e) < p->size && pm_in_block(e->kind)) {
+			/* of an instruction that did not complete, it still happened */
+			gather_to(s, p, PM_SLOT_OF(e) < p->n ? PM_SLOT_OF(e) + 1 : p->n);
+			reference(s, e);
 		} else {
 			st = other_event(s, p, e, err);
 		}
@@ -368,9 +381,11 @@ void core_end_blocks(struct core_sink *s)
 		if (p->block == PM_NONE)
 			continue;
 		p->check = p->done;
+		s->laid = false;
 		gather_to(s, p, p->n);
 		if (p->open)
 			went(s, p, false, 0);
 		p->block = PM_NONE;
+		p->size = 0;
 	}
 }

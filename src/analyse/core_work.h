@@ -141,8 +141,10 @@ struct core_place {
 	struct core_code *code;
 	uint32_t block;			/* PM_NONE: in none */
 	uint32_t insn;			/* the block's first one */
-	uint32_t n, size;		/* its instructions that executed; all of them */
+	uint32_t n, size;		/* its instructions that executed; all of them, 0: in no
+					 * block */
 	uint32_t done;			/* ... of which gathered */
+	uint32_t laid;			/* instructions before it lie ready: core_sink.laid */
 	uint32_t check;			/* the next one whose lines may not be the last one's */
 	uint32_t cross;			/* as core_block */
 	uint32_t slot;			/* bytes of a delay slot */
@@ -173,6 +175,7 @@ struct core_sink {
 	size_t cap_place;
 	struct core_gathered *gathered;
 	bool open, uops;		/* open: more may come of the last operation */
+	bool laid;			/* behind it lies what the block has yet to execute */
 	bool first_branched;		/* the predictor has seen the first one that is gathered */
 	bool timeless;			/* instructions take no time: core_sample.h */
 	/* NULL: @k has operations timed; else what gets them, as core_run() does */
