@@ -223,11 +223,49 @@ static void test_errors(void **state)
 	free(m);
 }
 
+/* Micro-ops of all blocks once, of code tables @first to before @end. */
+static uint64_t uops_of(struct made *const *m, unsigned first, unsigned end)
+{
+	struct pm_err err = { 0 };
+	struct core_sink *s = pm_sim_core.create("", &err);
+	uint64_t uops;
+
+	for (unsigned i = first; i < end; i++) {
+		const struct pm_stream stream = { .index = i };
+		struct pm_event ev[BLOCKS];
+		const struct pm_batch b = { .stream = &stream, .code = &m[i]->code, .ev = ev,
+					    .n = BLOCKS };
+
+		for (unsigned k = 0; k < BLOCKS; k++)
+			ev[k] = (struct pm_event){ .kind = PM_EV_BLOCK, .id = k,
+						   .addr = m[i]->block[k].pc,
+						   .value = m[i]->block[k].n };
+		assert_int_equal(pm_sim_core.consume(s, &b, &err), PM_OK);
+	}
+	assert_int_equal(pm_sim_core.finish(s, NULL, &err), PM_OK);
+	uops = pm_core_stats(s->k)->uops;
+	pm_sim_core.destroy(s);
+	return uops;
+}
+
+/* Traces that are simulated together have code tables of their own. */
+static void test_code_tables(void **state)
+{
+	(void)state;
+	struct o_random r = o_random_init(7);
+	struct made *m[] = { make_code(&r), make_code(&r) };
+
+	assert_int_equal(uops_of(m, 0, 2), uops_of(m, 0, 1) + uops_of(m, 1, 2));
+	free(m[0]);
+	free(m[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_as_expanded),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_code_tables),
 	};
 
 	return cmocka_run_group_tests_name("core_blocks", tests, NULL, NULL);
