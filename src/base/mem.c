@@ -143,6 +143,20 @@ void *pm_map_shared(int fd, size_t n)
 	return p;
 }
 
+void *pm_reserve(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		       -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void pm_unreserve(void *p, size_t n)
+{
+	if (p)
+		munmap(p, n);
+}
+
 void *pm_grow_raw(void *v, size_t *cap, size_t elem)
 {
 	*cap = *cap ? *cap * 2 : 16;

@@ -42,6 +42,10 @@ void pm_heap_ahead(size_t n);
 /* All @n bytes of the file @fd, shared; they begin in memory where a huge page does. NULL: errno
  * says why. The caller munmap()s it. */
 void *pm_map_shared(int fd, size_t n);
+/* Address space for @n bytes, zeroed: a table that may grow so far and never moves. What is not
+ * touched takes no memory. NULL: errno says why. */
+void *pm_reserve(size_t n);
+void pm_unreserve(void *p, size_t n);	/* NULL is fine */
 
 /* ---- a growing array: `struct x *v; size_t n, cap;` ------------------------------------- */
 /* Room for one more element behind @n; may move the array. */

@@ -2,7 +2,6 @@
 /* consumer.c - full buffers of all threads, in order; the life of a trace */
 #include <linux/futex.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -433,14 +432,6 @@ static void *consumer_run(void *arg)
 	}
 }
 
-static void *reserve(size_t n)
-{
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		       -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static enum pm_status no_room(struct pm_err *err)
 {
 	return pm_fail_errno(err, "no address space for the trace's tables");
@@ -451,12 +442,12 @@ static enum pm_status open_packer(struct consumer *w, struct pm_err *err)
 	w->packs = w->trace->feed.packed;
 	if (!w->packs)
 		return PM_OK;
-	w->chain = reserve(MAX_BLOCKS * sizeof *w->chain);
-	w->chain_part = reserve(MAX_PARTS * sizeof *w->chain_part);
-	w->chain_ref = reserve(MAX_REFS * sizeof *w->chain_ref);
-	w->number_insns = reserve(MAX_BLOCKS * sizeof *w->number_insns);
+	w->chain = pm_reserve(MAX_BLOCKS * sizeof *w->chain);
+	w->chain_part = pm_reserve(MAX_PARTS * sizeof *w->chain_part);
+	w->chain_ref = pm_reserve(MAX_REFS * sizeof *w->chain_ref);
+	w->number_insns = pm_reserve(MAX_BLOCKS * sizeof *w->number_insns);
 	if (!w->trace->feed.addresses)
-		w->numbered = reserve(MAX_BLOCKS * sizeof *w->numbered);
+		w->numbered = pm_reserve(MAX_BLOCKS * sizeof *w->numbered);
 	if (!w->chain || !w->chain_part || !w->chain_ref || !w->number_insns ||
 	    (!w->numbered && !w->trace->feed.addresses))
 		return no_room(err);
@@ -469,10 +460,10 @@ static enum pm_status consumer_open(struct consumer *w, struct pm_err *err)
 {
 	const char *never = getenv("PUGMARK_NO_COUNTING");
 
-	w->compiled = reserve(MAX_BLOCKS * sizeof *w->compiled);
-	w->expansion = reserve(MAX_BLOCKS * sizeof *w->expansion);
-	w->insn = reserve(MAX_INSNS * sizeof *w->insn);
-	w->block = reserve(MAX_BLOCKS * sizeof *w->block);
+	w->compiled = pm_reserve(MAX_BLOCKS * sizeof *w->compiled);
+	w->expansion = pm_reserve(MAX_BLOCKS * sizeof *w->expansion);
+	w->insn = pm_reserve(MAX_INSNS * sizeof *w->insn);
+	w->block = pm_reserve(MAX_BLOCKS * sizeof *w->block);
 	if (!w->compiled || !w->expansion || !w->insn || !w->block)
 		return no_room(err);
 	w->code = (struct pm_code){ w->insn, w->block, w->trace->object, 0, 0, 0 };
@@ -484,7 +475,7 @@ static enum pm_status consumer_open(struct consumer *w, struct pm_err *err)
 		return PM_OK;
 	w->expander = expander_new();
 	if (w->trace->feed.drop || w->trace->o.in_parts) {
-		w->dropped = reserve(MAX_BLOCKS * sizeof *w->dropped);
+		w->dropped = pm_reserve(MAX_BLOCKS * sizeof *w->dropped);
 		if (!w->dropped)
 			return no_room(err);
 	}
@@ -498,24 +489,18 @@ static enum pm_status consumer_open(struct consumer *w, struct pm_err *err)
 	return open_packer(w, err);
 }
 
-static void give_back(void *p, size_t n)
-{
-	if (p)
-		munmap(p, n);
-}
-
 static void consumer_free(struct consumer *w)
 {
-	give_back(w->compiled, MAX_BLOCKS * sizeof *w->compiled);
-	give_back(w->expansion, MAX_BLOCKS * sizeof *w->expansion);
-	give_back(w->insn, MAX_INSNS * sizeof *w->insn);
-	give_back(w->block, MAX_BLOCKS * sizeof *w->block);
-	give_back(w->dropped, MAX_BLOCKS * sizeof *w->dropped);
-	give_back(w->numbered, MAX_BLOCKS * sizeof *w->numbered);
-	give_back(w->chain, MAX_BLOCKS * sizeof *w->chain);
-	give_back(w->chain_part, MAX_PARTS * sizeof *w->chain_part);
-	give_back(w->chain_ref, MAX_REFS * sizeof *w->chain_ref);
-	give_back(w->number_insns, MAX_BLOCKS * sizeof *w->number_insns);
+	pm_unreserve(w->compiled, MAX_BLOCKS * sizeof *w->compiled);
+	pm_unreserve(w->expansion, MAX_BLOCKS * sizeof *w->expansion);
+	pm_unreserve(w->insn, MAX_INSNS * sizeof *w->insn);
+	pm_unreserve(w->block, MAX_BLOCKS * sizeof *w->block);
+	pm_unreserve(w->dropped, MAX_BLOCKS * sizeof *w->dropped);
+	pm_unreserve(w->numbered, MAX_BLOCKS * sizeof *w->numbered);
+	pm_unreserve(w->chain, MAX_BLOCKS * sizeof *w->chain);
+	pm_unreserve(w->chain_part, MAX_PARTS * sizeof *w->chain_part);
+	pm_unreserve(w->chain_ref, MAX_REFS * sizeof *w->chain_ref);
+	pm_unreserve(w->number_insns, MAX_BLOCKS * sizeof *w->number_insns);
 	expander_free(w->expander);
 	x86_decoder_free(w->dec[0]);
 	x86_decoder_free(w->dec[1]);
@@ -556,9 +541,9 @@ enum pm_status trace_open(const struct trace_opts *o, struct tracer **out, struc
 	t->nsource = 1;
 	t->began = (struct clock){ __builtin_ia32_rdtsc(), ns_of(CLOCK_MONOTONIC),
 				   ns_of(CLOCK_REALTIME), 0 };
-	t->source = reserve(MAX_BLOCKS * sizeof *t->source);
-	t->stream = reserve(RT_BLOCKS * sizeof *t->stream);
-	t->object = reserve(MAX_OBJECTS * sizeof *t->object);
+	t->source = pm_reserve(MAX_BLOCKS * sizeof *t->source);
+	t->stream = pm_reserve(RT_BLOCKS * sizeof *t->stream);
+	t->object = pm_reserve(MAX_OBJECTS * sizeof *t->object);
 	if (!t->source || !t->stream || !t->object)
 		return no_room(err);
 	if (o->pipeline)
@@ -639,9 +624,9 @@ void trace_free(struct tracer *t)
 		return;
 	for (unsigned k = 0; k < t->nconsumer; k++)
 		consumer_free(t->consumer[k]);
-	give_back(t->source, MAX_BLOCKS * sizeof *t->source);
-	give_back(t->stream, RT_BLOCKS * sizeof *t->stream);
-	give_back(t->object, MAX_OBJECTS * sizeof *t->object);
+	pm_unreserve(t->source, MAX_BLOCKS * sizeof *t->source);
+	pm_unreserve(t->stream, RT_BLOCKS * sizeof *t->stream);
+	pm_unreserve(t->object, MAX_OBJECTS * sizeof *t->object);
 	free(t->consumer);
 	free(t);
 }
