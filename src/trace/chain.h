@@ -61,6 +61,8 @@ struct pm_packed {
 	const uint64_t *addr;
 	size_t nref;			/* 0 if nobody looks at them (pm_feed.addresses) */
 	uint64_t insns;			/* all of the batch */
+	bool at_once;			/* who pushes has time to do what there is to do with it:
+					 * better than to keep it for another thread */
 };
 
 enum pm_chain_sink_flag {		/* besides enum pm_sink_flag */

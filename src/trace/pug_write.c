@@ -4,7 +4,7 @@
  * Chunks are made and packed by a few threads, one job each, and written in the order of the jobs.
  * Of batches that are packed (chain.h) a job gets the numbers and addresses, and its thread runs
  * the model; of others the caller runs the model, for their code tables may move, and a thread
- * packs the columns. */
+ * packs the columns. So does it if the producer has time for that (pm_packed.at_once). */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,34 +175,41 @@ static enum pm_status chunk_of_job_is_full(void *hand, struct pm_err *err)
 	return PM_OK;
 }
 
-static enum pm_status make_item(struct hand *h, const struct item *item, const uint32_t *id,
-				const uint64_t **addr, struct pm_err *err)
+/* What @id[0..nid) says of chains and of the events of @b, whose code table is @k's. */
+static enum pm_status make_packed(struct pug_maker *m, struct pug_origin of,
+				  const struct pug_chains *k, struct pm_batch b, const uint32_t *id,
+				  size_t nid, const uint64_t **addr, struct pm_err *err)
 {
-	struct pm_batch b = { 0 };
-	struct pug_origin of = item->of;
-	const struct pm_event *ev;
+	const struct pm_event *ev = b.ev;
 	uint64_t insns;
 
-	if (item->parcel)
-		b = h->job->parcel[item->parcel - 1].b;
-	b.code = &item->k.code;
-	ev = b.ev;
-	for (uint32_t i = 0, n; i < item->nid; i += n, of.insns += insns) {
+	b.code = &k->code;
+	for (size_t i = 0, n; i < nid; i += n, of.insns += insns) {
 		if (id[i] & PM_CHAIN_EVENTS) {
 			n = 1;
 			b.ev = ev;
 			b.n = id[i] & ~PM_CHAIN_EVENTS;
 			ev += b.n;
-			if (pug_make(&h->m, &of, &b, &insns, err) != PM_OK)
+			if (pug_make(m, &of, &b, &insns, err) != PM_OK)
 				return PM_ERR;
 			continue;
 		}
-		for (n = 1; i + n < item->nid && !(id[i + n] & PM_CHAIN_EVENTS); )
+		for (n = 1; i + n < nid && !(id[i + n] & PM_CHAIN_EVENTS); )
 			n++;
-		if (pug_make_chains(&h->m, &of, &item->k, id + i, n, addr, &insns, err) != PM_OK)
+		if (pug_make_chains(m, &of, k, id + i, n, addr, &insns, err) != PM_OK)
 			return PM_ERR;
 	}
 	return PM_OK;
+}
+
+static enum pm_status make_item(struct hand *h, const struct item *item, const uint32_t *id,
+				const uint64_t **addr, struct pm_err *err)
+{
+	struct pm_batch b = { 0 };
+
+	if (item->parcel)
+		b = h->job->parcel[item->parcel - 1].b;
+	return make_packed(&h->m, item->of, &item->k, b, id, item->nid, addr, err);
 }
 
 static enum pm_status make_items(struct hand *h, struct pm_err *err)
@@ -458,6 +465,23 @@ static enum pm_status made_chunk_is_full(void *writer, struct pm_err *err)
 	return PM_OK;
 }
 
+/* The caller runs the model. */
+static enum pm_status begin_making(struct pug_writer *w, struct pm_err *err)
+{
+	struct pug_maker *m = &w->hand->m;
+
+	if (w->job->nitem && end_job(w, err) != PM_OK)
+		return PM_ERR;
+	if (w->making)
+		return PM_OK;
+	m->level = w->level;
+	m->full = made_chunk_is_full;
+	m->arg = w;
+	pug_make_begin(m, &w->job->chunk);
+	w->making = true;
+	return PM_OK;
+}
+
 static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *b,
 				   struct pm_err *err)
 {
@@ -465,23 +489,30 @@ static enum pm_status write_events(struct pug_writer *w, const struct pm_batch *
 	struct pug_origin of;
 	uint64_t insns;
 
-	if (w->job->nitem && end_job(w, err) != PM_OK)
+	if (begin_making(w, err) != PM_OK)
 		return PM_ERR;
-	if (!w->making) {
-		struct pug_maker *m = &w->hand->m;
-
-		m->level = w->level;
-		m->full = made_chunk_is_full;
-		m->arg = w;
-		pug_make_begin(m, &w->job->chunk);
-		w->making = true;
-	}
 	k = known_stream(w, b->stream);
 	of = (struct pug_origin){ b->stream->index, known_code(w, b->code), k->insns };
 	if (pug_make(&w->hand->m, &of, b, &insns, err) != PM_OK)
 		return PM_ERR;
 	k->insns += insns;
 	return PM_OK;
+}
+
+static enum pm_status write_at_once(struct pug_writer *w, const struct pm_batch *b,
+				    const struct pm_packed *p, struct pm_err *err)
+{
+	const struct pug_chains chains = { p->chains, *b->code };
+	const uint64_t *addr = p->addr;
+	struct known_stream *k;
+	struct pug_origin of;
+
+	if (begin_making(w, err) != PM_OK)
+		return PM_ERR;
+	k = known_stream(w, b->stream);
+	of = (struct pug_origin){ b->stream->index, known_code(w, b->code), k->insns };
+	k->insns += p->insns;
+	return make_packed(&w->hand->m, of, &chains, *b, p->id, p->n, &addr, err);
 }
 
 enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const struct pm_packed *p,
@@ -496,6 +527,8 @@ enum pm_status pug_write_packed(void *self, const struct pm_batch *b, const stru
 
 	if (!w->begun && pug_begin(w, err) != PM_OK)
 		return PM_ERR;
+	if (p->at_once)
+		return write_at_once(w, b, p, err);
 	if ((w->making || w->job->insns >= most) && end_job(w, err) != PM_OK)
 		return PM_ERR;
 	j = w->job;

@@ -7,10 +7,10 @@
 
 #include "base/mem.h"
 #include "collect/qemu/stream.h"
+#include "collect/qemu/stream_packer.h"
 #include "isa/x86/decode.h"
 #include "trace/expand.h"
 
-#define MAX_BLOCKS	(1u << 24)
 #define MAX_BATCH	(1u << 20)	/* events; of blocks only those with rep have so many */
 #define NMI		2
 #define PAGE		4096u
@@ -20,17 +20,6 @@
 #define POWER_PORT	0x604u
 #define POWER_OFF	(1u << 13)	/* SLP_EN */
 #define PUSHED		SIZE_MAX	/* open_at: it has gone to the pipeline, as whole */
-
-struct qemu_block {
-	uint64_t pc, fall, target;	/* where control goes behind it; both `fall` if there is no
-					 * other place */
-	uint64_t last;			/* address of its last instruction */
-	uint32_t first, n, bytes;	/* instructions, in the code table */
-	bool anywhere;			/* control goes wherever registers or memory say */
-	bool rep;			/* the last instruction is one */
-	uint8_t per_iter;		/* references of an iteration */
-	uint64_t physical, rest;	/* of its first byte; of its first one in the next page */
-};
 
 /* What the trace says of a page. */
 struct said_frame {
@@ -49,6 +38,10 @@ struct qs_reader {
 
 	struct pm_event *ev;
 	size_t nev, cap_ev;
+	/* Batches are packed; NULL: not so. Then tables never move, and no event is put in front of
+	 * others. */
+	struct stream_packer *packer;
+	bool begun;
 
 	struct guest_bus *bus;		/* NULL: it is not wanted, and so is none of these */
 	uint64_t *where;		/* physical address of each of ev[] that is a reference */
@@ -67,6 +60,7 @@ struct qs_reader {
 	uint32_t again;			/* one more than the slot that was executed by itself; 0 */
 	uint64_t iter_refs;		/* of the rep instruction */
 	uint64_t pushed;		/* instructions in batches before this one */
+	uint64_t packed;		/* likewise, and those of `open` that went with them */
 	uint64_t limit;
 	bool until_off, off;
 	uint64_t words;			/* before this buffer */
@@ -102,8 +96,14 @@ void qs_reader_free(struct qs_reader *r)
 	x86_decoder_free(r->decoder[0]);
 	x86_decoder_free(r->decoder[1]);
 	free(r->block);
-	free(r->insn);
-	free(r->code_block);
+	if (r->packer) {
+		pm_unreserve(r->insn, QS_MAX_INSN * sizeof *r->insn);
+		pm_unreserve(r->code_block, QS_MAX_BLOCKS * sizeof *r->code_block);
+		stream_packer_free(r->packer);
+	} else {
+		free(r->insn);
+		free(r->code_block);
+	}
 	free(r->ev);
 	free(r->where);
 	free(r->note);
@@ -175,10 +175,11 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 	struct qemu_block *b;
 	uint64_t pc;
 
-	if (n < 4 || number != r->code.nblock || number >= MAX_BLOCKS)
+	if (n < 4 || number != r->code.nblock || number >= QS_MAX_BLOCKS)
 		return false;
 	insns = w[1] & 0xffff;
-	if (!insns || insns > QS_MAX_INSNS || w[1] >> 17 || n < 4 + (insns + 7) / 8)
+	if (!insns || insns > QS_MAX_INSNS || w[1] >> 17 || n < 4 + (insns + 7) / 8 ||
+	    r->code.ninsn + insns > QS_MAX_INSN)
 		return false;
 	len = (const uint8_t *)(w + 4);
 	p = (const uint8_t *)(w + 4 + (insns + 7) / 8);
@@ -199,7 +200,7 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 	pm_grow(r->code_block, r->code.nblock, r->cap_code);
 	b = r->block + number;
 	*b = (struct qemu_block){ .pc = w[0], .n = insns, .first = (uint32_t)r->code.ninsn,
-				  .physical = w[2], .rest = w[3] };
+				  .chain = PM_NONE, .physical = w[2], .rest = w[3] };
 	pc = w[0];
 	for (uint32_t i = 0; i < insns; i++) {
 		add_insn(r, pc, p, len[i], w[1] >> 16, &x);
@@ -227,6 +228,42 @@ static uint32_t slot_at(const struct qs_reader *r, const struct qemu_block *b, u
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* The form in which the pipeline wants batches. What is on the bus, where pages are and the time of
+ * each block stand between the events. */
+static enum pm_status begin(struct qs_reader *r, struct pm_err *err)
+{
+	struct pm_feed feed;
+
+	r->begun = true;
+	if (r->bus || r->said || r->every_time)
+		return PM_OK;
+	feed = pm_pipeline_feed(r->p, 1);
+	if (!feed.packed)
+		return PM_OK;
+	r->packer = stream_packer_new(feed.addresses);
+	if (!r->packer)
+		return pm_fail_errno(err, "no address space for the trace's tables");
+	r->insn = pm_reserve(QS_MAX_INSN * sizeof *r->insn);
+	r->code_block = pm_reserve(QS_MAX_BLOCKS * sizeof *r->code_block);
+	if (!r->insn || !r->code_block)
+		return pm_fail_errno(err, "no address space for the trace's tables");
+	r->cap_insn = QS_MAX_INSN;
+	r->cap_code = QS_MAX_BLOCKS;
+	return PM_OK;
+}
+
+static enum pm_status push_packed(struct qs_reader *r, struct pm_batch *b, struct pm_err *err)
+{
+	const uint64_t insns = r->t.instructions + (r->open ? r->open->n : 0);
+	struct pm_packed k;
+
+	stream_packer_place(r->packer, b->n);
+	k = stream_packer_batch(r->packer, insns - r->packed);
+	b->first_insn = r->packed;
+	r->packed = insns;
+	return pm_pipeline_push_packed(r->p, b, &k, err);
+}
+
 static enum pm_status push(struct qs_reader *r, struct pm_err *err)
 {
 	struct pm_batch b = {
@@ -234,7 +271,7 @@ static enum pm_status push(struct qs_reader *r, struct pm_err *err)
 		.first_insn = r->pushed, .rare = r->rare, .nrare = r->nrare,
 	};
 
-	if (!r->nev)
+	if (!r->nev && (!r->packer || !r->packer->nid))
 		return PM_OK;
 	if (r->bus && guest_bus_events(r->bus, r->ev, r->nev, r->where, r->note, r->nnote,
 				       err) != PM_OK)
@@ -245,7 +282,7 @@ static enum pm_status push(struct qs_reader *r, struct pm_err *err)
 	r->nnote = 0;
 	r->open_at = PUSHED;
 	r->pushed = r->t.instructions;
-	return pm_pipeline_push(r->p, &b, err);
+	return r->packer ? push_packed(r, &b, err) : pm_pipeline_push(r->p, &b, err);
 }
 
 static inline struct pm_event *add(struct qs_reader *r, enum pm_kind kind)
@@ -357,6 +394,9 @@ static inline bool close_block(struct qs_reader *r, uint32_t n)
 		if (!n && r->open_at + 1 == r->nev)
 			r->nev--;	/* nothing of it happened */
 	}
+	if (r->packer && n == b->n && !r->again && r->open_at != PUSHED)
+		stream_packer_learn(r->packer, r->block + (b - r->block), (uint32_t)(b - r->block),
+				    r->ev + r->open_at + 1, r->nev - r->open_at - 1);
 	r->t.instructions += n;
 	r->open = NULL;
 	return r->t.instructions < r->limit;
@@ -501,6 +541,15 @@ static bool on_watched(struct qs_reader *r, uint32_t number, const uint64_t *w, 
 	return true;
 }
 
+/* HOT: the open block has led to @b. */
+static inline bool close_before(struct qs_reader *r, const struct qemu_block *b)
+{
+	const bool led = b->pc == r->open->fall || b->pc == r->open->target;
+
+	return close_block(r, __builtin_expect(led && !r->again, 1) ? r->open->n
+								    : completed(r, b->pc));
+}
+
 /* HOT: a block begins. */
 static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, struct pm_err *err)
 {
@@ -515,9 +564,7 @@ static inline enum pm_status on_block(struct qs_reader *r, uint32_t number, stru
 			r->t.goes++;
 			return PM_OK;
 		}
-		if (!close_block(r, __builtin_expect((b->pc == r->open->fall ||
-						      b->pc == r->open->target) && !r->again, 1)
-				 ? r->open->n : completed(r, b->pc)))
+		if (!close_before(r, b))
 			return PM_END;
 	}
 	if (r->nev >= PM_BATCH_EVENTS && push(r, err) != PM_OK)
@@ -755,6 +802,33 @@ static bool on_record(struct qs_reader *r, uint64_t word, const uint64_t *w, siz
 	return false;
 }
 
+/* The words at @w, the first of which says that a block begins, if batches are packed: as many as
+ * need no look. *@st may say that the trace ends, or an error. */
+static size_t take_packed(struct qs_reader *r, const uint64_t *w, size_t n, enum pm_status *st,
+			  struct pm_err *err)
+{
+	const struct qemu_block *b = r->block + qs_number(*w);
+	struct stream_pack p;
+
+	if (b->chain == PM_NONE)
+		return 0;
+	if (r->open && !close_before(r, b)) {
+		*st = PM_END;
+		return 0;
+	}
+	if (stream_packer_full(r->packer)) {
+		*st = push(r, err);
+		if (*st != PM_OK)
+			return 0;
+	}
+	p = stream_packer_take(r->packer, r->block, r->code.nblock, w, n,
+			       r->limit - r->t.instructions, r->nev);
+	r->t.instructions += p.insns;
+	r->t.reads += p.reads;
+	r->t.writes += p.refs - p.reads;
+	return p.words;
+}
+
 static enum pm_status nonsense(const struct qs_reader *r, size_t i, uint64_t word,
 			       struct pm_err *err)
 {
@@ -764,7 +838,7 @@ static enum pm_status nonsense(const struct qs_reader *r, size_t i, uint64_t wor
 
 enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct pm_err *err)
 {
-	enum pm_status st = PM_OK;
+	enum pm_status st = r->begun ? PM_OK : begin(r, err);
 	size_t i = 0;
 
 	while (i < n && st == PM_OK) {
@@ -780,6 +854,12 @@ enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct 
 		} else if ((word & 3) == QS_BLOCK) {
 			if (__builtin_expect(qs_number(word) >= r->code.nblock, 0))
 				return nonsense(r, i, word, err);
+			if (r->packer)
+				more = take_packed(r, w + i, n - i, &st, err);
+			if (more || st != PM_OK) {
+				i += more;
+				continue;
+			}
 			st = on_block(r, qs_number(word), err);
 		} else {
 			more = qs_words(word);
