@@ -187,6 +187,15 @@ bool guest_is_far(const uint8_t *p, unsigned len)
 					      p[i + 1] == 0x34 || p[i + 1] == 0x35));
 }
 
+bool guest_reads_target(const uint8_t *p, unsigned len)
+{
+	const unsigned i = prefixes(p, len);
+	const uint8_t op = i < len ? p[i] : 0, mod = i + 1 < len ? p[i + 1] : 0xff;
+
+	return op == 0xc2 || op == 0xc3 ||
+	       (op == 0xff && mod < 0xc0 && ((mod >> 3 & 7) == 2 || (mod >> 3 & 7) == 4));
+}
+
 void guest_segment_loaded(void)
 {
 	guest.old_segment = false;

@@ -38,6 +38,8 @@ void guest_read_control(void);
 uint64_t guest_pc(void);
 bool guest_wide_code(void);		/* is what runs 64-bit code? */
 bool guest_is_far(const uint8_t *insn, unsigned len);	/* may it load the code segment? */
+/* A near return, or a jump or call to where memory says: what it reads is where control goes. */
+bool guest_reads_target(const uint8_t *insn, unsigned len);
 void guest_segment_loaded(void);	/* one such has been executed */
 /* The vector whose handler is at @pc, or -1. */
 int guest_vector_at(uint64_t pc);

@@ -27,6 +27,7 @@
 #include "ring.h"
 #include "watch.h"
 
+#define NOWHERE	(1ull << 63)		/* no address: no instruction is there */
 #define EXPORT __attribute__((visibility("default")))
 
 struct block;
@@ -48,6 +49,7 @@ struct block {
 	struct block *elsewhere;	/* the same at another address, where it ran last */
 	bool control;			/* it may change control registers */
 	bool far;			/* ... the code segment, in the end */
+	bool pointer;			/* memory says where it leads to */
 	bool handler;			/* of `vector` */
 	uint8_t vector;
 	bool watched;			/* something is to be said when it begins */
@@ -59,8 +61,10 @@ struct block {
 static struct {
 	struct block *now;		/* that runs, as QEMU knows it */
 	uint64_t next[2];		/* of it */
+	uint64_t read;			/* where it goes if that is in memory; NOWHERE: it has not
+					 * read that yet */
 	uint64_t away;			/* how far from there it really is */
-	uint64_t end;			/* where it really ends */
+	uint64_t end;			/* where it really ends, unless it is plain */
 	bool plain;			/* on, nothing to look at, and not away */
 	bool on;			/* pugmark is told */
 	bool look;			/* control registers may have changed */
@@ -82,8 +86,13 @@ static uint64_t hash(const struct block *b)
 {
 	const uint8_t *p = b->code;
 	size_t n = b->bytes;
-	uint64_t h = (b->pc ^ b->physical * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u ^ n;
+	uint64_t h = (b->pc ^ b->physical * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u ^ n, v;
 
+	for (; n >= 8; n -= 8, p += 8) {
+		memcpy(&v, p, 8);
+		h = (h ^ v) * 0x9e3779b97f4a7c15u;
+		h ^= h >> 32;
+	}
 	while (n--)
 		h = (h ^ *p++) * 0x100000001b3u;
 	return h ^ h >> 29;
@@ -190,7 +199,7 @@ static void define(struct block *b, bool wide)
 	memcpy(ring.w, b->len, b->n);
 	memcpy(ring.w + nlen, b->code, b->bytes);
 	ring.w += nlen + ncode;
-	if (b->pc != state.end)
+	if (b->pc != (state.plain ? state.next[0] : state.end))
 		vector = guest_vector_at(b->pc);
 	b->handler = vector >= 0;
 	b->vector = (uint8_t)vector;
@@ -235,6 +244,13 @@ static void say_interrupt(unsigned vector)
 	ring_put(pc);
 }
 
+/* Is it where the one before leads to? */
+static inline bool follows(const struct block *b)
+{
+	return b->pc == state.next[0] || b->pc == state.next[1] ||
+	       b->pc + state.away == state.read;
+}
+
 static __attribute__((noinline)) void unusual_block(struct block *b)
 {
 	const bool begins = !state.on;
@@ -248,7 +264,7 @@ static __attribute__((noinline)) void unusual_block(struct block *b)
 	if (guest.old_segment && state.now && state.now->far)
 		guest_segment_loaded();
 	if (state.on) {
-		if (begins || (b->pc != state.next[0] && b->pc != state.next[1]))
+		if (begins || !follows(b))
 			state.away = guest_pc() - b->pc;
 		if (state.away)
 			where = moved(b);
@@ -265,6 +281,7 @@ static __attribute__((noinline)) void unusual_block(struct block *b)
 	state.end = where->pc + b->bytes;
 	state.next[0] = b->next[0];
 	state.next[1] = b->next[1];
+	state.read = NOWHERE;
 	state.plain = state.on && !state.look && !state.away;
 }
 
@@ -274,30 +291,39 @@ static void on_block(unsigned cpu, void *data)
 	struct block *b = data;
 
 	(void)cpu;
-	if (__builtin_expect(!(state.plain & b->plain) ||
-			     (b->pc != state.next[0] && b->pc != state.next[1]), 0)) {
+	if (__builtin_expect(!(state.plain & b->plain) || !follows(b), 0)) {
 		unusual_block(b);
 		return;
 	}
-	ring_put(b->word);
 	state.now = b;
-	state.end = b->next[0];
 	state.next[0] = b->next[0];
 	state.next[1] = b->next[1];
+	state.read = NOWHERE;
+	ring_put_last(b->word);
 }
 
-/* Size and direction, as they stand in a word. QEMU's number for them is opaque, and it has few. */
-static uint32_t bits_of(uint32_t info)
-{
-	static struct { uint32_t info, bits; } known[64];
-	const unsigned at = (info ^ info >> 5 ^ info >> 11) % 64;
+/* Size and direction, as they stand in a word, and bit 0; 0: not asked yet. QEMU's number for them is
+ * opaque, but small, and it has few. */
+static uint8_t known[1u << 18];
+#define KNOWN	1u
 
-	if (__builtin_expect(known[at].info != info || !known[at].bits, 0)) {
-		known[at].info = info;
-		known[at].bits = 1u << 31 | qemu_plugin_mem_size_shift(info) << QS_SIZE_SHIFT |
-				 (qemu_plugin_mem_is_store(info) ? QS_WRITE : 0);
-	}
-	return known[at].bits & 0x7fffffff;
+static __attribute__((noinline)) uint8_t ask_bits(uint32_t info)
+{
+	const uint8_t bits = (uint8_t)(KNOWN | qemu_plugin_mem_size_shift(info) << QS_SIZE_SHIFT |
+				       (qemu_plugin_mem_is_store(info) ? QS_WRITE : 0));
+
+	if (info < sizeof known)
+		known[info] = bits;
+	return bits;
+}
+
+static inline uint32_t bits_of(uint32_t info)
+{
+	uint8_t bits = info < sizeof known ? known[info] : 0;
+
+	if (__builtin_expect(!bits, 0))
+		bits = ask_bits(info);
+	return bits & ~KNOWN;
 }
 
 static __attribute__((noinline)) void unusual_reference(const struct insn *in, uint64_t word,
@@ -348,7 +374,7 @@ static bool say_string_cycle(const struct insn *in)
 	return true;
 }
 
-/* HOT */
+/* Of any instruction. */
 static void on_reference(unsigned cpu, uint32_t info, uint64_t addr, void *data)
 {
 	const struct insn *in = data;
@@ -378,6 +404,36 @@ static void on_reference(unsigned cpu, uint32_t info, uint64_t addr, void *data)
 		return;
 	}
 	ring_put(word | addr << QS_ADDR_SHIFT);
+}
+
+/* What on_plain() is told: the instruction as it stands in a word, and its block. */
+static void *tell(const struct block *b, const struct insn *in)
+{
+	_Static_assert(QS_MAX_INSNS << QS_SLOT_SHIFT <= 1u << 16, "no bit is lost");
+	return (void *)((uintptr_t)b << 16 | in->slot);
+}
+
+/* HOT: of an instruction of which only the reference is wanted. */
+static void on_plain(unsigned cpu, uint32_t info, uint64_t addr, void *data)
+{
+	const uintptr_t told = (uintptr_t)data;
+	struct block *b = (struct block *)(told >> 16);
+	const uint8_t bits = info < sizeof known ? known[info] : 0;
+
+	if (__builtin_expect(!bits | !state.on | (b != state.now) |
+			     ((uint64_t)((int64_t)(addr << 16) >> 16) != addr), 0)) {
+		on_reference(cpu, info, addr, &b->insn[(told & 0xffff) >> QS_SLOT_SHIFT]);
+		return;
+	}
+	ring_put_last(QS_REF | (told & 0xffff) | (bits & ~KNOWN) | addr << QS_ADDR_SHIFT);
+}
+
+/* ... and if it reads where control goes. Only in 64-bit code is that the address itself. */
+static void on_pointer(unsigned cpu, uint32_t info, uint64_t addr, void *data)
+{
+	if (bits_of(info) == 3u << QS_SIZE_SHIFT && (uintptr_t)data >> 16 == (uintptr_t)state.now)
+		state.read = qemu_plugin_mem_get_value(info).data.u64;
+	on_plain(cpu, info, addr, data);
 }
 
 /* ---- what is translated ---------------------------------------------------------------------- */
@@ -442,9 +498,20 @@ static struct block *read_block(const struct qemu_plugin_tb *tb)
 	}
 	find_physical(b, tb);
 	b->far = guest_is_far(p - b->len[n - 1], b->len[n - 1]);
+	b->pointer = guest_reads_target(p - b->len[n - 1], b->len[n - 1]);
 	b->next[0] = b->pc + bytes;
 	b->next[1] = guest_branch(p - b->len[n - 1], b->len[n - 1], b->next[0]);
 	return b;
+}
+
+static void register_reference(struct qemu_plugin_insn *in, struct block *b, struct insn *of,
+			       bool pointer)
+{
+	const bool plain = !state.physical && !of->string && of->control < CONTROL_IDT;
+
+	qemu_plugin_register_vcpu_mem_cb(in, !plain ? on_reference : pointer ? on_pointer : on_plain,
+					 QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_MEM_RW,
+					 plain ? tell(b, of) : of);
 }
 
 static void on_translate(uint64_t id, struct qemu_plugin_tb *tb)
@@ -459,8 +526,7 @@ static void on_translate(uint64_t id, struct qemu_plugin_tb *tb)
 		if (b->insn[i].string || (state.physical && b->insn[i].cycle))
 			qemu_plugin_register_vcpu_insn_exec_cb(in, on_cycle, QEMU_PLUGIN_CB_R_REGS,
 							       &b->insn[i]);
-		qemu_plugin_register_vcpu_mem_cb(in, on_reference, QEMU_PLUGIN_CB_R_REGS,
-						 QEMU_PLUGIN_MEM_RW, &b->insn[i]);
+		register_reference(in, b, &b->insn[i], i == b->n - 1 && b->pointer);
 	}
 }
 
@@ -520,6 +586,7 @@ int qemu_plugin_install(uint64_t id, const struct qemu_info *info, int argc, cha
 	/* it was saved: control registers are to be looked at, and no code segment is an old one */
 	state.look = guest.wide = guest.idt_size;
 	ring_enough = on_enough;
+	state.read = NOWHERE;
 	state.physical = memory >= 0;
 	if (!info->system_emulation || info->system.max_vcpus != 1 ||
 	    (strcmp(info->target_name, "x86_64") && strcmp(info->target_name, "i386"))) {

@@ -59,6 +59,12 @@ void ring_next(void)
 	begin_buffer();
 }
 
+void ring_put_first(uint64_t word)
+{
+	ring_next();
+	*ring.w++ = word;
+}
+
 void ring_close(void)
 {
 	if (!ring.w)

@@ -32,6 +32,18 @@ static inline void ring_put(uint64_t word)
 	*ring.w++ = word;
 }
 
+void ring_put_first(uint64_t word);	/* into the next buffer */
+
+/* The same, as the last thing that a function does: then it needs no frame. */
+static inline void ring_put_last(uint64_t word)
+{
+	if (__builtin_expect(ring.w == ring.end, 0)) {
+		ring_put_first(word);
+		return;
+	}
+	*ring.w++ = word;
+}
+
 /* Room for a record of @n words. */
 static inline void ring_room(unsigned n)
 {
