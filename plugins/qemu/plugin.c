@@ -41,22 +41,25 @@ struct insn {				/* what on_reference() is told */
 };
 
 struct block {
-	uint64_t pc, word;		/* what is said when it begins */
-	uint64_t physical, physical_rest;	/* of its first byte; of the first in the next page */
-	uint32_t n, bytes;
-	uint32_t number;		/* UINT32_MAX: pugmark does not know it yet */
+	/* of interest each time that it begins: one cache line */
+	uint64_t pc, word;		/* what is said then */
 	uint64_t next[2];		/* behind it, and where it branches to */
-	struct block *elsewhere;	/* the same at another address, where it ran last */
+	bool plain;			/* pugmark knows it, and none of these: */
 	bool control;			/* it may change control registers */
 	bool far;			/* ... the code segment, in the end */
 	bool pointer;			/* memory says where it leads to */
 	bool handler;			/* of `vector` */
 	uint8_t vector;
 	bool watched;			/* something is to be said when it begins */
-	bool plain;			/* pugmark knows it, and none of the above */
+	uint32_t number;		/* UINT32_MAX: pugmark does not know it yet */
+	uint32_t n, bytes;
+	struct block *elsewhere;	/* the same at another address, where it ran last */
+
+	uint64_t physical, physical_rest;	/* of its first byte; of the first in the next page */
 	uint8_t *len, *code;		/* of each instruction; of all */
 	struct insn insn[];
 };
+_Static_assert(offsetof(struct block, physical) <= 64, "one cache line");
 
 static struct {
 	struct block *now;		/* that runs, as QEMU knows it */
@@ -121,6 +124,16 @@ static void *alloc(size_t n)
 	return p;
 }
 
+/* At a cache line; free() it. */
+static struct block *alloc_block(size_t n)
+{
+	void *p = aligned_alloc(64, (n + 63) / 64 * 64);
+
+	if (!p)
+		die("no memory is left");
+	return memset(p, 0, sizeof(struct block));
+}
+
 static void enlarge(void)
 {
 	struct block **old = table.slot;
@@ -168,7 +181,7 @@ static struct block *moved(struct block *b)
 
 	if (m && m->pc == pc)
 		return m;
-	m = alloc(size);
+	m = alloc_block(size);
 	memcpy(m, b, size);
 	m->pc = pc;
 	m->len = (uint8_t *)(m->insn + m->n);
@@ -475,7 +488,7 @@ static struct block *read_block(const struct qemu_plugin_tb *tb)
 			die("an instruction has an absurd length");
 		bytes += len;
 	}
-	b = alloc(sizeof *b + n * sizeof b->insn[0] + n + bytes);
+	b = alloc_block(sizeof *b + n * sizeof b->insn[0] + n + bytes);
 	b->pc = qemu_plugin_tb_vaddr(tb);
 	b->n = (uint32_t)n;
 	b->bytes = (uint32_t)bytes;

@@ -88,6 +88,8 @@ void stream_packer_learn(struct stream_packer *k, struct qemu_block *b, uint32_t
 		};
 		pm_grow(k->tag, k->ntag, k->cap_tag);
 		k->tag[k->ntag++] = tag[i];
+		if (i < QS_TAGS)
+			b->first_tag[i] = tag[i];
 	}
 }
 
@@ -106,15 +108,19 @@ struct stream_pack stream_packer_take(struct stream_packer *k, const struct qemu
 	struct stream_pack p = { .insns = 0 };
 
 	for (; id < full && addr < k->addr + ADDRESSES; b = next) {
-		const uint16_t *tag = k->tag + b->tag;
-		const uint64_t *ref = at + 1, *behind = ref + b->nref;
+		const uint16_t *tag = b->nref <= QS_TAGS ? b->first_tag : k->tag + b->tag;
+		const uint64_t *ref = at + 1, *behind = ref;
 		uint64_t differs = 0;
 
-		if (b->chain == PM_NONE || behind >= end || (*behind & 3) != QS_BLOCK ||
-		    qs_number(*behind) >= nblock || p.insns + b->n >= left)
+		/* the words alone say where the next block is, so that the processor need not wait
+		 * for this one */
+		while (behind < end && (*behind & 3) == QS_REF)
+			behind++;
+		if (behind == end || (*behind & 3) != QS_BLOCK || qs_number(*behind) >= nblock)
 			break;
 		next = block + qs_number(*behind);
-		if (next->pc != b->fall && next->pc != b->target && !b->anywhere)
+		if (b->chain == PM_NONE || behind - ref != b->nref || p.insns + b->n >= left ||
+		    (next->pc != b->fall && next->pc != b->target && !b->anywhere))
 			break;
 		for (unsigned j = 0; j < b->nref; j++) {
 			differs |= ref[j] ^ tag[j];

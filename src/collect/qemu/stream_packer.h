@@ -22,7 +22,10 @@
 #define QS_MAX_BLOCKS	(1u << 24)
 #define QS_MAX_INSN	(1u << 27)	/* of all of them */
 
+#define QS_TAGS	10u		/* as many as fit */
+
 struct qemu_block {
+	/* of interest each time that it begins: one cache line */
 	uint64_t pc, fall, target;	/* where control goes behind it; both `fall` if there is no
 					 * other place */
 	uint32_t n;			/* instructions */
@@ -33,10 +36,13 @@ struct qemu_block {
 	bool rep;			/* the last instruction is one */
 	uint8_t per_iter;		/* references of an iteration */
 	uint8_t learnt;			/* how often it was another chain than before */
+	uint16_t first_tag[QS_TAGS];	/* the first of them once more */
+
 	uint32_t first, bytes;		/* first: in the code table */
 	uint64_t last;			/* address of its last instruction */
 	uint64_t physical, rest;	/* of its first byte; of its first one in the next page */
-};
+} __attribute__((aligned(64)));
+_Static_assert(offsetof(struct qemu_block, first) <= 64, "one cache line");
 
 struct stream_packer {
 	/* of the batch that is being filled */

@@ -32,14 +32,12 @@ struct qs_reader {
 	struct pm_stream stream;
 	struct pm_code code;
 	struct qemu_block *block;		/* by number, as in the code table */
-	struct pm_insn *insn;
+	struct pm_insn *insn;			/* these three never move */
 	struct pm_block *code_block;
-	size_t cap_block, cap_insn, cap_code;
 
 	struct pm_event *ev;
 	size_t nev, cap_ev;
-	/* Batches are packed; NULL: not so. Then tables never move, and no event is put in front of
-	 * others. */
+	/* Batches are packed; NULL: not so. Then no event is put in front of others. */
 	struct stream_packer *packer;
 	bool begun;
 
@@ -77,6 +75,15 @@ struct qs_reader {
 	struct pm_err *err;		/* where it goes */
 };
 
+static void *table(size_t n, size_t elem)
+{
+	void *p = pm_reserve(n * elem);
+
+	if (!p)
+		pm_out_of_memory(n * elem);
+	return p;
+}
+
 struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit)
 {
 	struct qs_reader *r = pm_alloc(sizeof *r);
@@ -84,6 +91,9 @@ struct qs_reader *qs_reader_new(struct pm_pipeline *p, uint64_t limit)
 	r->p = p;
 	r->limit = limit ? limit : UINT64_MAX;
 	r->stream.name = "cpu0";
+	r->block = table(QS_MAX_BLOCKS, sizeof *r->block);
+	r->insn = table(QS_MAX_INSN, sizeof *r->insn);
+	r->code_block = table(QS_MAX_BLOCKS, sizeof *r->code_block);
 	r->decoder[X86_MODE_64] = x86_decoder_new(X86_MODE_64);
 	r->decoder[X86_MODE_32] = x86_decoder_new(X86_MODE_32);
 	return r;
@@ -95,15 +105,10 @@ void qs_reader_free(struct qs_reader *r)
 		return;
 	x86_decoder_free(r->decoder[0]);
 	x86_decoder_free(r->decoder[1]);
-	free(r->block);
-	if (r->packer) {
-		pm_unreserve(r->insn, QS_MAX_INSN * sizeof *r->insn);
-		pm_unreserve(r->code_block, QS_MAX_BLOCKS * sizeof *r->code_block);
-		stream_packer_free(r->packer);
-	} else {
-		free(r->insn);
-		free(r->code_block);
-	}
+	pm_unreserve(r->block, QS_MAX_BLOCKS * sizeof *r->block);
+	pm_unreserve(r->insn, QS_MAX_INSN * sizeof *r->insn);
+	pm_unreserve(r->code_block, QS_MAX_BLOCKS * sizeof *r->code_block);
+	stream_packer_free(r->packer);
 	free(r->ev);
 	free(r->where);
 	free(r->note);
@@ -125,7 +130,6 @@ static void add_insn(struct qs_reader *r, uint64_t pc, const uint8_t *bytes, uin
 {
 	struct pm_insn *in;
 
-	pm_grow(r->insn, r->code.ninsn, r->cap_insn);
 	in = r->insn + r->code.ninsn++;
 	*in = (struct pm_insn){
 		.pc = pc, .len = len, .isa = wide ? PM_ISA_X86_64 : PM_ISA_X86_32,
@@ -189,15 +193,6 @@ static bool define(struct qs_reader *r, uint32_t number, const uint64_t *w, size
 		if (!len[i] || len[i] > QS_MAX_LEN || all > left)
 			return false;
 	}
-	/* `open` points into the array */
-	if (r->code.nblock == r->cap_block && r->open) {
-		size_t open = (size_t)(r->open - r->block);
-
-		pm_grow(r->block, r->code.nblock, r->cap_block);
-		r->open = r->block + open;
-	}
-	pm_grow(r->block, r->code.nblock, r->cap_block);
-	pm_grow(r->code_block, r->code.nblock, r->cap_code);
 	b = r->block + number;
 	*b = (struct qemu_block){ .pc = w[0], .n = insns, .first = (uint32_t)r->code.ninsn,
 				  .chain = PM_NONE, .physical = w[2], .rest = w[3] };
@@ -243,12 +238,6 @@ static enum pm_status begin(struct qs_reader *r, struct pm_err *err)
 	r->packer = stream_packer_new(feed.addresses);
 	if (!r->packer)
 		return pm_fail_errno(err, "no address space for the trace's tables");
-	r->insn = pm_reserve(QS_MAX_INSN * sizeof *r->insn);
-	r->code_block = pm_reserve(QS_MAX_BLOCKS * sizeof *r->code_block);
-	if (!r->insn || !r->code_block)
-		return pm_fail_errno(err, "no address space for the trace's tables");
-	r->cap_insn = QS_MAX_INSN;
-	r->cap_code = QS_MAX_BLOCKS;
 	return PM_OK;
 }
 
