@@ -622,6 +622,64 @@ static void walk_end(struct pug_encoder *e, struct pug_ctx *x, const struct enco
 	e->insns += w->insns;
 }
 
+/* Would another one of phrase @to, which was the last one, too, change no more of the model than
+ * its elements, if they go on as they did? */
+static bool is_steady(const struct pug_encoder *e, const struct pug_ctx *x, uint32_t to)
+{
+	const struct pug_phrase *p = e->m.phrase + to;
+	const struct pug_elem *el = e->m.elem + p->elem;
+
+	if (p->multi ? pug_path_next(x->hist, to) != x->hist ||
+			e->m.expect[pug_path_slot(&e->m, to, x->hist)] != to : p->next != to)
+		return false;
+	for (unsigned j = 0; j < p->n; j++)
+		if (el[j].class & PUG_IS_REF && el[j].mode != PUG_HOW_STRIDE)
+			return false;
+	return true;
+}
+
+/* HOT for rep instructions: phrase @to, which has no head and is steady, over and over, each of its
+ * addresses as far from the one before as ever. @ev[-n..-1] were it. Behind the last one. */
+static const struct pm_event *same_again(struct pug_encoder *e, struct pug_ctx *x,
+					 struct encode_walk *w, uint32_t to,
+					 const struct pm_event *ev, const struct pm_event *stop,
+					 const struct pm_event *end)
+{
+	struct pug_phrase *p = e->m.phrase + to;
+	struct pug_elem *el = e->m.elem + p->elem;
+	const struct pm_event *const first = ev;
+	const size_t n = p->n;
+	uint32_t times;
+
+	for (uint64_t differs = 0; ev < stop && (size_t)(end - ev) > n; ev += n) {
+		for (size_t j = 0; j < n; j++) {
+			const struct pm_event *now = ev + j, *was = now - n;
+
+			differs |= (sig_of(now) ^ sig_of(was)) | (now->value ^ was->value) |
+				   (now->addr ^ (was->addr + el[j].off[0]));
+		}
+		if (differs || pug_is_tail(ev[n].kind))
+			break;
+	}
+	times = (uint32_t)((size_t)(ev - first) / n);
+	/* the model looks two references back: before the last three it knew what does not count
+	 * any more */
+	for (const struct pm_event *at = ev - (times < 3 ? times : 3) * n; at < ev; at += n)
+		for (size_t j = 0; j < n; j++)
+			if (el[j].class & PUG_IS_REF)
+				pug_ref_done(el + j, x, at[j].addr);
+			else
+				el[j].last = at[j].addr;
+	for (size_t j = 0; times && j < n; j++) {
+		el[j].sure = 1;
+		el[j].row = el[j].class & PUG_IS_REF ? 0 : el[j].row;
+	}
+	p->uses += times;
+	w->run += times;
+	w->insns += times * p->insns;
+	return ev;
+}
+
 /* HOT: phrases that are known, expected or not; the first other event, or @stop. Which phrase it is
  * comes from the events and not from what is expected, so that the processor need not wait for one
  * phrase to begin with the next. */
@@ -641,6 +699,8 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 		const struct pug_elem *want;
 		uint64_t differs = 0;
 		unsigned n = p->n;
+		const bool again = to == w.cur;
+		uint32_t missed;
 
 		if (head ? p->sig != sig_of(ev) || p->addr != ev->addr || p->value != ev->value :
 		    p->sig != 0 || p->side)
@@ -652,8 +712,11 @@ static const struct pm_event *known_phrases(struct pug_encoder *e, struct pug_ct
 			differs |= (sig_of(el + j) ^ want[j].sig) | (el[j].value ^ want[j].value);
 		if (differs || (pug_is_tail(el[n].kind) && n < PUG_ELEMS))
 			break;
-		walk_to(e, x, &w, to, put_elems(e, x, p->elem, &el->addr, EVENT_STEP, n));
+		missed = put_elems(e, x, p->elem, &el->addr, EVENT_STEP, n);
+		walk_to(e, x, &w, to, missed);
 		ev = el + n;
+		if (again & !head && !missed && n < PUG_ELEMS && is_steady(e, x, to))
+			ev = same_again(e, x, &w, to, ev, stop, end);
 	}
 	walk_end(e, x, &w);
 	return ev;

@@ -12,6 +12,7 @@
 #include "trace/expand.h"
 
 #define MAX_BATCH	(1u << 20)	/* events; of blocks only those with rep have so many */
+#define MOST_REP	1024u		/* references of a rep instruction at a time */
 #define NMI		2
 #define PAGE		4096u
 #define KERNEL_EVENTS	64u		/* of a batch, at most */
@@ -634,6 +635,43 @@ enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_
 	return PM_OK;
 }
 
+/* HOT: of the @n words at @w those that are references of the open block's rep instruction, if
+ * nothing else is wanted of them. */
+static size_t take_rep(struct qs_reader *r, const uint64_t *w, size_t n, uint32_t slot)
+{
+	const uint64_t mask = 0x1ffu << QS_SLOT_SHIFT | QS_DEVICE | 3,
+		       same = (uint64_t)(slot - r->base) << QS_SLOT_SHIFT;
+	const struct qemu_block *b = r->open;
+	unsigned inside = (unsigned)(r->iter_refs % b->per_iter);
+	uint64_t writes = 0;
+	struct pm_event *ev;
+	size_t i;
+
+	while (r->cap_ev - r->nev < 2 * n)
+		r->ev = pm_grow_raw(r->ev, &r->cap_ev, sizeof *r->ev);
+	ev = r->ev + r->nev;
+	for (i = 0; i < n && (w[i] & mask) == same; i++) {
+		const bool write = w[i] & QS_WRITE;
+
+		if (!inside)
+			*ev++ = (struct pm_event){
+				.kind = PM_EV_REP_ITER, .id = slot, .addr = b->last
+			};
+		inside = inside + 1 == b->per_iter ? 0 : inside + 1;
+		*ev++ = (struct pm_event){
+			.kind = write ? PM_EV_WRITE : PM_EV_READ, .flags = PM_REF_REP,
+			.size = (uint16_t)(1u << (w[i] >> QS_SIZE_SHIFT & 7)), .id = slot,
+			.addr = (uint64_t)((int64_t)w[i] >> QS_ADDR_SHIFT),
+		};
+		writes += write;
+	}
+	r->nev = (size_t)(ev - r->ev);
+	r->iter_refs += i;
+	r->t.writes += writes;
+	r->t.reads += i - writes;
+	return i;
+}
+
 /* The instruction is executed once more, by itself: what it had referenced before it was given up
  * is taken back. */
 static void take_back(struct qs_reader *r, uint32_t slot)
@@ -839,6 +877,11 @@ enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct 
 
 			if (__builtin_expect(!r->open || slot >= r->open->n, 0))
 				return nonsense(r, i, word, err);
+			if (r->open->rep && slot == r->open->n - 1 && slot < r->allowed &&
+			    !r->bus && !r->said && r->nev < MAX_BATCH) {
+				i += take_rep(r, w + i, n - i < MOST_REP ? n - i : MOST_REP, slot);
+				continue;
+			}
 			st = on_ref(r, word, (uint64_t)((int64_t)word >> QS_ADDR_SHIFT), slot, err);
 		} else if ((word & 3) == QS_BLOCK) {
 			if (__builtin_expect(qs_number(word) >= r->code.nblock, 0))
