@@ -138,7 +138,7 @@ static void reference(struct guest *g, uint16_t tag)
 	const uint64_t addr = 0x7000 + below(1u << 20);
 
 	if (below(50)) {
-		put(g, tag | addr << QS_ADDR_SHIFT);
+		put(g, tag | (below(60) ? 0 : QS_DEVICE) | addr << QS_ADDR_SHIFT);
 		return;
 	}
 	put(g, qs_record(QS_WIDE_REF, 2, 0));

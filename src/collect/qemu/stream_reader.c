@@ -635,8 +635,8 @@ enum pm_status on_ref(struct qs_reader *r, uint64_t word, uint64_t addr, uint32_
 	return PM_OK;
 }
 
-/* HOT: of the @n words at @w those that are references of the open block's rep instruction, if
- * nothing else is wanted of them. */
+/* HOT: of the @n words at @w those that are references of the open block's rep instruction, the
+ * first of which is one, to memory, if nothing else is wanted of them. */
 static size_t take_rep(struct qs_reader *r, const uint64_t *w, size_t n, uint32_t slot)
 {
 	const uint64_t mask = 0x1ffu << QS_SLOT_SHIFT | QS_DEVICE | 3,
@@ -878,7 +878,7 @@ enum pm_status qs_read(struct qs_reader *r, const uint64_t *w, size_t n, struct 
 			if (__builtin_expect(!r->open || slot >= r->open->n, 0))
 				return nonsense(r, i, word, err);
 			if (r->open->rep && slot == r->open->n - 1 && slot < r->allowed &&
-			    !r->bus && !r->said && r->nev < MAX_BATCH) {
+			    !(word & QS_DEVICE) && !r->bus && !r->said && r->nev < MAX_BATCH) {
 				i += take_rep(r, w + i, n - i < MOST_REP ? n - i : MOST_REP, slot);
 				continue;
 			}
