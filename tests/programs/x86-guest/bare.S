@@ -90,6 +90,13 @@ in_64:	mov $16, %eax
 	mov $twice + ALIAS, %eax		/* the same code elsewhere: and then there again */
 	call *%rax
 	call twice
+	mov $twice + ALIAS, %eax		/* likewise, by a return, and by a call through
+						 * memory */
+	push $back
+	push %rax
+	ret
+back:	call *elsewhere(%rip)
+	call twice
 
 	/* an exception of software, one of the processor, and one in the middle of a block, after
 	 * which the instruction is executed again */
@@ -274,6 +281,7 @@ idt_at:	.word 64 * 16 - 1
 	.quad idt
 	.balign 4
 counter: .long 1
+elsewhere: .quad twice + ALIAS
 ticks:	.long 0
 handlers:
 	.rept 6
