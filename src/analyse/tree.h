@@ -77,6 +77,7 @@ struct pm_tree {
 
 #define PM_TREE_OTHERS	1u
 #define PM_TREE_DEPTH	500
+#define PM_TREE_DEPTH_MOST	100000
 #define PM_TREE_NODES	(1u << 22)
 
 /* Empty but for [0]. What would be deeper than @max_depth stands at that depth; after @max_nodes

@@ -14,6 +14,9 @@
 #include "fuzz.h"
 #include "trace/sinks.h"
 
+/* Tables that never move are reserved whole. */
+const uint64_t fuzz_room = 1ull << 46;
+
 static struct pm_pipeline *pipeline(bool packed, struct pm_err *err)
 {
 	struct pm_pipeline *p = pm_pipeline_new();
