@@ -424,7 +424,8 @@ static enum pm_status configure(struct tree_sink *s, const struct pm_conf *c, st
 			if (pm_conf_u64(c, it, value, "functions listed", 1, 1000000, &s->top, err))
 				return PM_ERR;
 		} else if (!strcmp(it->name, "depth")) {
-			if (pm_conf_u64(c, it, value, "contexts", 2, PM_TREE_DEPTH_MOST, &most, err))
+			if (pm_conf_u64(c, it, value, "contexts", 2, PM_TREE_DEPTH_MOST, &most,
+					err))
 				return PM_ERR;
 			s->max_depth = (uint32_t)most;
 		} else if (!strcmp(it->name, "contexts")) {

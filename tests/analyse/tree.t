@@ -230,10 +230,10 @@ $ pugmark run -q --event Ir -- true; pugmark run -q --sim tree:depth=1 -- true
 ! pugmark: --event, --by-thread, --fold-recursion, --max-depth and --max-contexts are for --folded, --speedscope, --pprof and --html
 ! pugmark: tree: depth: contexts: 1 is outside 2..100000
 ? 2
-$ pugmark run -q --folded x --max-depth 1 -- true; pugmark run -q --folded x --max-contexts 9999999 -- true; ls x
+$ pugmark run -q --folded never --max-depth 1 -- true; pugmark run -q --folded never --max-contexts 9999999 -- true; ls never
 ! pugmark: --max-depth: 1 is outside 2..100000
 ! pugmark: --max-contexts: 9999999 is outside 1..4194303
-! ls: cannot access 'x': No such file or directory
+! ls: cannot access 'never': No such file or directory
 ? 2
 $ pugmark run -q --folded nowhere/x -- true
 ! pugmark: nowhere/x: cannot create: No such file or directory
