@@ -518,11 +518,9 @@ static void between(struct pm_cg *g, struct cg_place *p, const struct pm_event *
 		return;
 	if (p->block != PM_NONE && p->next < p->n)
 		fetch_to(g, p, p->n);
-	if (p->end &&
-	    (e->kind == PM_EV_SIGNAL || e->kind == PM_EV_INTERRUPT || e->kind == PM_EV_INSN))
+	if (p->end && pm_says_next(e->kind))
 		outcome(g, p, e->addr);
-	if (e->kind == PM_EV_EXEC || e->kind == PM_EV_EXIT || e->kind == PM_EV_SIGRETURN ||
-	    e->kind == PM_EV_LOST || e->kind == PM_EV_INSN) {
+	if (pm_ends_path(e->kind)) {
 		p->end = END_NONE;
 		p->block = PM_NONE;
 	}

@@ -291,25 +291,17 @@ static inline enum pm_status begin_block(struct core_sink *s, struct core_place 
 static enum pm_status other_event(struct core_sink *s, struct core_place *p,
 				  const struct pm_event *e, struct pm_err *err)
 {
-	const bool told = e->kind == PM_EV_SIGNAL || e->kind == PM_EV_INTERRUPT ||
-			  e->kind == PM_EV_INSN;
-
 	if (pm_in_block(e->kind)) {
 		if (p->block != PM_NONE && PM_SLOT_OF(e) != PM_NONE)
 			return pm_slot_wrong(p->code->code, p->block, e, err);
 	} else {
-		if (p->block != PM_NONE && e->kind != PM_EV_REG_READ &&
-		    e->kind != PM_EV_REG_WRITE &&
-		    !(e->kind == PM_EV_OPAQUE && e->flags == PM_OPAQUE_INSIDE))
+		if (p->block != PM_NONE && !pm_is_aside(e))
 			gather_to(s, p, p->n);
-		if (p->open && told)
+		if (p->open && pm_says_next(e->kind))
 			went(s, p, true, e->addr);
 		else if (p->open && e->kind == PM_EV_EXIT)
 			went(s, p, false, 0);
-		if (e->kind == PM_EV_EXEC || e->kind == PM_EV_EXIT ||
-		    e->kind == PM_EV_SIGRETURN || e->kind == PM_EV_LOST ||
-		    e->kind == PM_EV_INSN) {
-			/* whatever comes next is no successor of what was */
+		if (pm_ends_path(e->kind)) {
 			p->open = NULL;
 			p->block = PM_NONE;
 			p->size = 0;

@@ -342,11 +342,7 @@ static inline enum pm_status begin_block(struct expand *x, struct expand_stream 
 static enum pm_status other_event(struct expand *x, struct expand_stream *st,
 				  const struct pm_event *ev, uint64_t *insns, struct pm_err *err)
 {
-	bool told = ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT ||
-		    ev->kind == PM_EV_INSN;
-
-	if (ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE || st->block == PM_NONE ||
-	    (ev->kind == PM_EV_OPAQUE && ev->flags == PM_OPAQUE_INSIDE)) {
+	if (st->block == PM_NONE || pm_is_aside(ev)) {
 		*insns += ev->kind == PM_EV_INSN;
 	} else if (pm_in_block(ev->kind)) {
 		if (PM_SLOT_OF(ev) != PM_NONE)
@@ -356,14 +352,11 @@ static enum pm_status other_event(struct expand *x, struct expand_stream *st,
 		insns_to(x, st, st->n);
 	}
 	if (!pm_in_block(ev->kind)) {
-		if (st->open && told)
+		if (st->open && pm_says_next(ev->kind))
 			branch(x, st, true, ev->addr);
 		else if (st->open && ev->kind == PM_EV_EXIT)
 			branch(x, st, false, 0);
-		if (ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT ||
-		    ev->kind == PM_EV_SIGRETURN || ev->kind == PM_EV_LOST ||
-		    ev->kind == PM_EV_INSN) {
-			/* whatever comes next is no successor of what was */
+		if (pm_ends_path(ev->kind)) {
 			st->open = NULL;
 			st->block = PM_NONE;
 		}

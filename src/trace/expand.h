@@ -72,6 +72,24 @@ static inline bool pm_in_block(uint8_t kind)
 	       kind == PM_EV_REP_END;
 }
 
+/* Does it say where control went from the block before: to its address? */
+static inline bool pm_says_next(uint8_t kind)
+{
+	return kind == PM_EV_SIGNAL || kind == PM_EV_INTERRUPT || kind == PM_EV_INSN;
+}
+/* Is whatever comes next no successor of the block before? */
+static inline bool pm_ends_path(uint8_t kind)
+{
+	return kind == PM_EV_EXEC || kind == PM_EV_EXIT || kind == PM_EV_SIGRETURN ||
+	       kind == PM_EV_LOST || kind == PM_EV_INSN;
+}
+/* May it stand between the block's instructions? It says nothing of whether they have executed. */
+static inline bool pm_is_aside(const struct pm_event *ev)
+{
+	return ev->kind == PM_EV_REG_READ || ev->kind == PM_EV_REG_WRITE ||
+	       (ev->kind == PM_EV_OPAQUE && ev->flags == PM_OPAQUE_INSIDE);
+}
+
 /* How a block ends: what its branch event says whenever all of it has executed. */
 struct pm_block_end {
 	uint64_t pc, target, fall;

@@ -465,13 +465,11 @@ static enum pm_status pass_access(struct spot_finder *f, const struct pm_batch *
 static void pass_other(struct spot_finder *f, const struct pm_batch *b, struct open_block *o,
 		       struct pm_position_thread *t, const struct pm_event *ev)
 {
-	const bool told = ev->kind == PM_EV_SIGNAL || ev->kind == PM_EV_INTERRUPT ||
-			  ev->kind == PM_EV_INSN;
+	const bool told = pm_says_next(ev->kind);
 
 	if (o->code && (told || ev->kind == PM_EV_EXIT))
 		pass_branch(f, o, t, told, ev->addr);
-	if (ev->kind == PM_EV_INSN || ev->kind == PM_EV_EXEC || ev->kind == PM_EV_EXIT ||
-	    ev->kind == PM_EV_SIGRETURN || ev->kind == PM_EV_LOST) {
+	if (pm_ends_path(ev->kind)) {
 		o->code = NULL;
 		o->n = o->all = o->entry = 0;
 	}
