@@ -232,16 +232,8 @@ static bool read_names(struct propeller_work *l)
 static bool put_names(const struct propeller_work *l, uint64_t lo, char between, struct pm_buf *to,
 		      struct pm_buf *order)
 {
-	size_t i = 0, hi = l->nsymbol, named = 0;
+	size_t i = pm_lower_bound(l->symbol, l->nsymbol, .lo, lo), named = 0;
 
-	while (i < hi) {
-		const size_t mid = i + (hi - i) / 2;
-
-		if (l->symbol[mid].lo < lo)
-			i = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; i < l->nsymbol && l->symbol[i].lo == lo; i++) {
 		const struct pm_elf_symbol *s = &l->symbol[i];
 		const size_t n = name_length(s->name);

@@ -57,15 +57,7 @@ static size_t first_at(const struct draw_from *d, uint64_t key)
 /* The element of @lo .. @hi - 1 that the position @at of the sums falls into. */
 static size_t element_at(const struct draw_from *d, size_t lo, size_t hi, uint64_t at)
 {
-	while (hi - lo > 1) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (d->sum[mid] <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	return lo + pm_upper_bound(d->sum + lo, hi - lo, , at) - 1;
 }
 
 /* One of those with @key, by chance; false: there is none. */

@@ -167,17 +167,8 @@ static inline uint64_t total(const struct pm_counts_process *pr, size_t piece)
 static inline size_t process_at(const struct pm_profile *p, uint32_t number)
 {
 	const struct pm_profile_work *w = p->work;
-	size_t lo = 0, hi = p->counts->nprocess;
 
-	while (hi - lo > 1) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (w->first_piece[mid] <= number)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
+	return pm_upper_bound(w->first_piece, p->counts->nprocess, , number) - 1;
 }
 
 /* The piece of number @number as a unit, whether it is one or not; @cut is left out. */

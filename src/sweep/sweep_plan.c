@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bound.h"
 #include "base/json.h"
 #include "base/number.h"
 #include "sweep/sweep_plan.h"
@@ -631,14 +632,7 @@ uint64_t sweep_plan_number(const struct sweep_plan *p, const struct sweep_job *j
 
 const struct sweep_sim *sweep_plan_sim(const struct sweep_plan *p, uint64_t config)
 {
-	size_t lo = 0, hi = p->nsim;
-
-	while (hi - lo > 1) {
-		size_t mid = (lo + hi) / 2;
-
-		*(p->sim[mid].first <= config ? &lo : &hi) = mid;
-	}
-	return p->sim + lo;
+	return p->sim + pm_upper_bound(p->sim, p->nsim, .first, config) - 1;
 }
 
 size_t sweep_plan_value(const struct sweep_plan *p, const struct sweep_sim *s, size_t i,

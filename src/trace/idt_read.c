@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bound.h"
 #include "trace/idt_files.h"
 #include "trace/idt_format.h"
 #include "trace/insns.h"
@@ -495,17 +496,9 @@ static inline uint32_t block_at(const struct idt_reader *r, uint64_t offset)
 /* The block in whose record @offset is. */
 static const struct idt_block *record_with(const struct idt_reader *r, uint64_t offset)
 {
-	size_t a = 0, z = r->nrecord;
+	const size_t n = pm_upper_bound(r->blk.block, r->nrecord, .offset, offset);
 
-	while (z - a > 1) {
-		size_t mid = (a + z) / 2;
-
-		if (r->blk.block[mid].offset <= offset)
-			a = mid;
-		else
-			z = mid;
-	}
-	return z && r->blk.block[a].offset <= offset ? &r->blk.block[a] : NULL;
+	return n ? &r->blk.block[n - 1] : NULL;
 }
 
 /* Of an instrumented program: a block goes on at its instruction number (@offset - its record's)
