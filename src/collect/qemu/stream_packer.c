@@ -26,8 +26,8 @@ struct stream_packer *stream_packer_new(bool addresses)
 		stream_packer_free(k);
 		return NULL;
 	}
-	k->id = pm_alloc((IDS + 2) * sizeof *k->id);
-	k->addr = pm_alloc((ADDRESSES + MAX_REFS) * sizeof *k->addr);
+	k->id = pm_alloc_unset((IDS + 2) * sizeof *k->id);
+	k->addr = pm_alloc_unset((ADDRESSES + MAX_REFS) * sizeof *k->addr);
 	return k;
 }
 
