@@ -33,7 +33,9 @@ struct recorder {
 	struct known_file *file;
 	size_t nfile, cap_file;
 	uint32_t nstream;
+	uint8_t *piece;			/* for rec_check_file() */
 	double passed;			/* when pass_turn() did so last */
+	double drained;			/* when all logs were written last */
 };
 
 enum pm_status record_open(struct session *s, struct pm_err *err)
@@ -47,6 +49,7 @@ enum pm_status record_open(struct session *s, struct pm_err *err)
 		return PM_ERR;
 	s->recorder = pm_alloc(sizeof *s->recorder);
 	s->recorder->w = w;
+	s->recorder->piece = pm_alloc_unset(REC_CHECK_PIECE);
 	return PM_OK;
 }
 
@@ -88,7 +91,7 @@ static uint32_t add_file(struct session *s, int fd, const struct stat *st, const
 		    r->file[i].changed.tv_sec == k.changed.tv_sec &&
 		    r->file[i].changed.tv_nsec == k.changed.tv_nsec)
 			return (uint32_t)i + 1;
-	if (elf && !rec_check_file(fd, f.size, &f.check))
+	if (elf && !rec_check_file(fd, f.size, r->piece, &f.check))
 		return 0;
 	rec_file(r->w, (uint32_t)r->nfile, &f);
 	pm_grow(r->file, r->nfile, r->cap_file);
@@ -176,23 +179,33 @@ static void place_parts(struct beginning *b)
 	}
 }
 
+/* Of [@at, @at + @n): false: some of it cannot be read. */
+static bool add_pages(struct beginning *b, const struct mapping *x, int fd, uint64_t at, size_t n)
+{
+	uint8_t now[16 * PAGE], was[sizeof now];
+	ssize_t got = 0;
+
+	if (!peek_read(b->pid, now, at, n))
+		return false;
+	if (fd >= 0)
+		got = pread(fd, was, n, (off_t)(x->off + (at - x->lo)));
+	if (got < 0)
+		got = 0;
+	memset(was + got, 0, n - (size_t)got);
+	for (size_t i = 0; i < n; i += PAGE)
+		if (memcmp(now + i, was + i, PAGE))
+			add_page(b, at + i, now + i);
+	return true;
+}
+
 /* Contents of private memory, where they are not those of the file or 0. */
 static void add_contents(struct beginning *b, const struct mapping *x, int fd)
 {
-	uint8_t now[PAGE], was[PAGE];
-
-	for (uint64_t at = x->lo; at < x->hi; at += PAGE) {
-		ssize_t got = 0;
-
-		if (!peek_read(b->pid, now, at, PAGE))
-			continue;
-		if (fd >= 0)
-			got = pread(fd, was, PAGE, (off_t)(x->off + (at - x->lo)));
-		if (got < 0)
-			got = 0;
-		memset(was + got, 0, PAGE - (size_t)got);
-		if (memcmp(now, was, PAGE))
-			add_page(b, at, now);
+	for (uint64_t at = x->lo, n; at < x->hi; at += n) {
+		n = x->hi - at < 16 * PAGE ? x->hi - at : 16 * PAGE;
+		if (!add_pages(b, x, fd, at, n))
+			for (uint64_t i = 0; i < n; i += PAGE)
+				add_pages(b, x, fd, at + i, PAGE);
 	}
 }
 
@@ -382,14 +395,21 @@ static void pass_turn(struct session *s)
 	}
 }
 
+#define DRAIN_EVERY 0.02	/* seconds; a chunk for each request would be many small ones */
+
 void record_drain_all(struct session *s)
 {
+	const bool due = pm_now() > s->recorder->drained + DRAIN_EVERY;
+
+	if (due)
+		s->recorder->drained = pm_now();
 	for (size_t i = 0; i < s->nproc; i++) {
 		struct proc *p = s->proc[i];
 
 		if (!p->stream || p->gone || p->log.over || !p->nthread || !p->pid)
 			continue;
-		record_logged(s, p);
+		if (due)
+			record_logged(s, p);
 		hurry(s, p);
 	}
 	if (s->head->nholder)
@@ -651,6 +671,7 @@ enum pm_status record_close(struct session *s, struct pm_err *err)
 		return PM_OK;
 	st = rec_finish(r->w, err);
 	free(r->file);
+	free(r->piece);
 	free(r);
 	s->recorder = NULL;
 	return st;

@@ -373,12 +373,17 @@ static enum pm_status index_chunk(struct rec_reader *r, size_t i, struct pm_err 
 static int open_same(const struct rec_file *f, int *error)
 {
 	const int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	uint8_t *const piece = pm_alloc_unset(REC_CHECK_PIECE);
 	uint64_t check = 0;
 	struct stat st;
+	bool same;
 
 	*error = fd < 0 ? errno : 0;
-	if (fd < 0 || (!fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size == f->size &&
-		       rec_check_file(fd, f->size, &check) && check == f->check))
+	same = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	       (uint64_t)st.st_size == f->size &&
+	       rec_check_file(fd, f->size, piece, &check) && check == f->check;
+	free(piece);
+	if (same || fd < 0)
 		return fd;
 	close(fd);
 	return -1;

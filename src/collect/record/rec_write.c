@@ -250,10 +250,8 @@ enum pm_status rec_finish(struct rec_writer *w, struct pm_err *err)
 }
 
 /* Not mapped: it may become shorter meanwhile. */
-bool rec_check_file(int fd, uint64_t size, uint64_t *check)
+bool rec_check_file(int fd, uint64_t size, uint8_t *piece, uint64_t *check)
 {
-	enum { PIECE = 1 << 20 };
-	uint8_t *const buf = pm_alloc_unset(PIECE);
 	uint64_t at = 0;
 	ssize_t got = 0;
 
@@ -261,12 +259,11 @@ bool rec_check_file(int fd, uint64_t size, uint64_t *check)
 	while (at < size) {
 		const uint64_t left = size - at;
 
-		got = pread(fd, buf, left < PIECE ? left : PIECE, (off_t)at);
+		got = pread(fd, piece, left < REC_CHECK_PIECE ? left : REC_CHECK_PIECE, (off_t)at);
 		if (got <= 0)
 			break;
-		*check = pm_mix(buf, (size_t)got, *check);
+		*check = pm_mix(piece, (size_t)got, *check);
 		at += (uint64_t)got;
 	}
-	free(buf);
 	return at == size;
 }

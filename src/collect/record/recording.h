@@ -142,8 +142,9 @@ struct rec_ended {
 struct rec_ended rec_why(const struct rec_reader *r, uint32_t stream);
 void rec_close(struct rec_reader *r);
 
-/* A check of all bytes of @fd; false: it cannot be read. */
-bool rec_check_file(int fd, uint64_t size, uint64_t *check);
+#define REC_CHECK_PIECE (1u << 20)
+/* A check of all bytes of @fd; false: it cannot be read. @piece: REC_CHECK_PIECE bytes for that. */
+bool rec_check_file(int fd, uint64_t size, uint8_t *piece, uint64_t *check);
 
 /* ---- rec_text.c ------------------------------------------------------------------------------ */
 const char *rec_call_name(bool i386, uint64_t nr);	/* of a system call */

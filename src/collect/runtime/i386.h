@@ -288,4 +288,11 @@ struct rt_frame {			/* what a handler returns to */
 #define ARG4 b->ctx.gpr[RDI]
 #define ARG5 b->ctx.gpr[RBP]
 
+/* The indirect entry of the translation of @pc; 0: the controller is to be asked. */
+static inline u64 rt_indirect_entry(u64 pc)
+{
+	(void)pc;
+	return 0;
+}
+
 long rt_sys6(long nr, word a, word b, word c, word d, word e, word f);

@@ -24,6 +24,21 @@ void rt_resume(struct rt_block *b)
 	rt_resume_by_answer(b);
 }
 
+#ifndef RT_IDT
+void rt_resume_behind(struct rt_block *b)
+{
+	const u64 to = rt_counts(b) ? 0 : rt_indirect_entry(b->ctx.pc);
+
+	if (!to) {
+		rt_resume(b);
+		return;
+	}
+	b->s_rcx = b->ctx.gpr[RCX];
+	b->s_rdx = b->ctx.gpr[RDX];
+	b->resume = to;
+}
+#endif
+
 static void make_native(struct rt_block *b)
 {
 	for (u32 i = 0; i < rt_nranges; i++)

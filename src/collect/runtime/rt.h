@@ -257,6 +257,8 @@ void rt_await_native(const u32 *state, u32 done);
 /* ---- resume.c -------------------------------------------------------------------------------- */
 void rt_resume(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
 void rt_resume_by_answer(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
+/* The same behind an instruction that the runtime has executed: there is mostly an entry there. */
+void rt_resume_behind(struct rt_block *b);
 __attribute__((noreturn)) void rt_resume_native(struct rt_block *b);
 void rt_make_native(struct rt_block *b);
 /* there is no controller any more */

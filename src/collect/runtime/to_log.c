@@ -806,6 +806,6 @@ int rt_logged_insn(struct rt_block *b, u64 pc)
 	rt_odd_apply(b, &o, v, flags);
 	rt_trace_note(b, RT_N_STEPPED, &b->ctx.pc, 1);
 	rt_trace_state(b, b->ctx.gpr[RSP]);
-	rt_resume(b);
+	rt_resume_behind(b);
 	return 1;
 }

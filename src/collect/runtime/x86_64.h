@@ -226,6 +226,15 @@ static const uint8_t greg_of[16] = {
 #define ARG4 b->ctx.gpr[R8]
 #define ARG5 b->ctx.gpr[R9]
 
+/* The indirect entry of the translation of @pc, from the shadow; 0: it has none, so far. */
+static inline u64 rt_indirect_entry(u64 pc)
+{
+	const int32_t distance = __atomic_load_n((const int32_t *)PTR(RT_SHADOW +
+						 4 * (u64)(u32)pc), __ATOMIC_ACQUIRE);
+
+	return distance ? pc + (u64)(int64_t)distance : 0;
+}
+
 static inline long rt_sys6(long nr, word a, word b, word c, word d, word e, word f)
 {
 	register word r10 __asm__("r10") = d;
