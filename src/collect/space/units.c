@@ -40,7 +40,7 @@ static const uint8_t *read_process(struct reading *r, uint64_t addr, uint64_t hi
 				      (w->have < sizeof w->buf && addr < w->at + w->have)))
 			break;
 	if (!w) {
-		w = pm_alloc(sizeof *w);
+		w = pm_alloc_unset(sizeof *w);
 		w->at = addr & ~(PAGE - 1);
 		w->next = r->window;
 		r->window = w;
@@ -143,15 +143,14 @@ static void relocate(const struct spaces *s, const struct space *sp, struct modu
 }
 
 /* The program's bytes of block @i, which no file has. */
-static void keep_bytes(struct spaces *s, struct space_user *p, struct module *m, uint32_t i)
+static void keep_bytes(struct reading *r, uint32_t i)
 {
-	const struct blk *b = &p->space->block[i];
-	struct reading r = { s, p, m, NULL };
-	uint8_t *copy = pm_arena_alloc(&s->mem, b->size);
+	const struct blk *b = &r->p->space->block[i];
+	uint8_t *copy = pm_arena_alloc(&r->s->mem, b->size);
 	size_t avail, done = 0;
 
 	while (done < b->size) {
-		const uint8_t *t = read_code(&r, b->pc + done, &avail);
+		const uint8_t *t = read_code(r, b->pc + done, &avail);
 
 		if (!t)
 			break;
@@ -160,18 +159,17 @@ static void keep_bytes(struct spaces *s, struct space_user *p, struct module *m,
 		memcpy(copy + done, t, avail);
 		done += avail;
 	}
-	reading_end(&r);
-	*pm_map_put(&p->space->bytes, i, NULL) = (uint64_t)(uintptr_t)copy;
+	*pm_map_put(&r->p->space->bytes, i, NULL) = (uint64_t)(uintptr_t)copy;
 }
 
-static void add_block(struct spaces *s, struct space_user *p, uint32_t mi, const struct xl_block *x,
-		      uint32_t base, uint32_t map0)
+static void add_block(struct reading *r, uint32_t mi, const struct xl_block *x, uint32_t base,
+		      uint32_t map0)
 {
-	struct space *sp = p->space;
+	struct space *sp = r->p->space;
 
 	space_blocks(sp, sp->nblock + 1);
 	sp->flow[sp->nblock] = x->flow;
-	if (s->records)
+	if (r->s->records)
 		sp->flow[sp->nblock].out = x->prev == XL_NONE ? XL_OPEN : (uint16_t)x->prev;
 	sp->block[sp->nblock] = (struct blk){
 		.pc = x->pc, .code = base + x->code,
@@ -182,7 +180,7 @@ static void add_block(struct spaces *s, struct space_user *p, uint32_t mi, const
 		.module = (uint16_t)mi, .record = (uint16_t)x->record,
 	};
 	if (!sp->module[mi].text.bytes)
-		keep_bytes(s, p, &sp->module[mi], (uint32_t)sp->nblock);
+		keep_bytes(r, (uint32_t)sp->nblock);
 	sp->nblock++;
 }
 
@@ -214,11 +212,12 @@ static void open_block(struct spaces *s, struct space *sp, struct module *m, uin
 	}
 }
 
-/* Enter a finished unit into the tables. Returns the number of its first block. */
-static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
-			 const struct xl_unit *u, bool once)
+/* Enter a finished unit into the tables; its bytes are as @r has read them. Returns the number of
+ * its first block. */
+static uint32_t unit_add(struct reading *r, uint32_t mi, const struct xl_unit *u, bool once)
 {
-	struct space *sp = p->space;
+	struct spaces *s = r->s;
+	struct space *sp = r->p->space;
 	struct module *m = &sp->module[mi];
 	const uint32_t first = (uint32_t)sp->nblock, ui = (uint32_t)sp->nunit,
 		       link0 = (uint32_t)sp->nlink;
@@ -249,7 +248,7 @@ static uint32_t unit_add(struct spaces *s, struct space_user *p, uint32_t mi,
 	m->unit[m->nunit++] = ui;
 	m->nblock += u->nblock;
 	for (size_t i = 0; i < u->nblock; i++)
-		add_block(s, p, mi, &u->block[i], base, map0);
+		add_block(r, mi, &u->block[i], base, map0);
 	if (s->records)
 		s->hooks->number(s, sp, first, (uint32_t)u->nblock);
 	for (uint32_t i = first; i < sp->nblock && !once; i++)
@@ -286,6 +285,32 @@ static bool breaks_abi(const struct space *sp, const struct xl_unit *u)
 }
 
 static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t pc);
+
+/* s->unit, which was translated as @in says, becomes one of @mi. Returns the number of its first
+ * block; XL_NONE: it is no good, or there is no room. */
+static uint32_t enter_unit(struct reading *r, uint32_t mi, const struct xl_input *in)
+{
+	struct spaces *s = r->s;
+	struct space *sp = r->p->space;
+	struct module *m = &sp->module[mi];
+	const bool once = in->max_insns;
+	uint32_t first;
+
+	if (in->abi_flags && breaks_abi(sp, &s->unit)) {
+		sp->abi_broken = true;
+		return XL_NONE;
+	}
+	if (!s->unit.nblock)
+		return XL_NONE;
+	m->full = s->unit.ncode > m->code.cap - m->code.len;
+	if (m->full)
+		return XL_NONE;
+	if (m->stored.journal && !once && !in->max_blocks)
+		s->store->note_unit(s, m, &s->unit);
+	first = unit_add(r, mi, &s->unit, once);
+	s->ahead += s->unit.nblock;
+	return first;
+}
 
 uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t pc, uint64_t lo,
 		   uint64_t hi, bool check, bool once)
@@ -343,20 +368,8 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 			   sp->module[mi].code.len; /* it may have taken others */
 	}
 	xl_translate(&in, &s->unit);
+	first = enter_unit(&r, mi, &in);
 	reading_end(&r);
-	if (in.abi_flags && breaks_abi(sp, &s->unit)) {
-		sp->abi_broken = true;
-		return XL_NONE;
-	}
-	if (!s->unit.nblock)
-		return XL_NONE;
-	m->full = s->unit.ncode > m->code.cap - m->code.len;
-	if (m->full)
-		return XL_NONE;
-	if (m->stored.journal && !once && !in.max_blocks)
-		s->store->note_unit(s, m, &s->unit);
-	first = unit_add(s, p, mi, &s->unit, once);
-	s->ahead += s->unit.nblock;
 	return first;
 }
 
@@ -433,6 +446,7 @@ static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t
 	struct space *sp = p->space;
 	struct module *m = &sp->module[mi];
 	const uint32_t off = (uint32_t)(pc - m->text.lo);
+	struct reading r = { s, p, m, NULL };
 	const struct blk *b;
 	int64_t distance;
 	uint32_t first;
@@ -456,7 +470,8 @@ static uint32_t unit_from_store(struct spaces *s, struct space_user *p, uint32_t
 		(uint64_t)(distance - (int64_t)(m->code.at + m->code.len - m->text.lo)) % LINE;
 	if (!move_unit(s, sp, m, distance) || (sp->abi_flags && breaks_abi(sp, &s->unit)))
 		return XL_NONE;
-	first = unit_add(s, p, mi, &s->unit, false);
+	first = unit_add(&r, mi, &s->unit, false);
+	reading_end(&r);
 	m->stored.from_journal += s->unit.ncode;
 	m->stored.nfrom_journal++;
 	s->cached += s->unit.nblock;
