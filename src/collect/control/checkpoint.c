@@ -71,7 +71,7 @@ const struct pm_position *checkpoint_stands(const struct checkpoint *c)
 
 /* ---- one is made ----------------------------------------------------------------------------- */
 /* Is @p all that there is, and nobody in the midst of something? */
-static bool is_quiet(struct session *s, const struct proc *p)
+static bool is_quiet(struct session *s, struct proc *p)
 {
 	for (size_t i = 0; i < s->nproc; i++)
 		if (s->proc[i] != p && !s->proc[i]->gone)
@@ -79,6 +79,7 @@ static bool is_quiet(struct session *s, const struct proc *p)
 	for (size_t i = 0; i < s->stops->n; i++)
 		if (s->stops->v[i].by != BY_NOBODY || s->stops->v[i].opening)
 			return false;
+	mail_release(s, p);
 	return p->mm == p && !p->forker && !p->user.left && !p->user.moving.n &&
 	       !p->user.space->busy && replay_is_copied(s, p);
 }

@@ -40,6 +40,7 @@ void mail_put(struct rt_block *b, const struct rt_mail *m, size_t payload)
 	memcpy(to->cmd, m->cmd, m->ncmd ? m->ncmd * sizeof *m->cmd : payload);
 	to->ncmd = m->ncmd;
 	to->again = m->again;
+	to->told = 0;
 }
 
 void mail_reply(struct rt_block *b)
@@ -47,4 +48,14 @@ void mail_reply(struct rt_block *b)
 	__atomic_store_n(&b->mail.state, MAIL_REPLY, __ATOMIC_SEQ_CST);
 	if (__atomic_exchange_n(&b->mail.sleeping, 0, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, &b->mail.state, FUTEX_WAKE, 1);
+}
+
+void mail_release(struct session *s, struct proc *p)
+{
+	const uint32_t busy = p->mm->user.space->busy;
+	struct rt_mail *m = busy ? &session_block(s, busy)->mail : NULL;
+
+	if (m && s->block_proc[busy] && s->proc[s->block_proc[busy] - 1]->mm == p->mm &&
+	    __atomic_exchange_n(&m->told, 0, __ATOMIC_SEQ_CST))
+		space_release(&s->spaces, &p->mm->user, busy);
 }

@@ -70,6 +70,15 @@ static bool may_ask(const struct request *q)
 	       (q->t->tid || q->m.op == RQ_HELLO || (q->m.op == RQ_BEGIN && q->p->loads));
 }
 
+/* Commands that cannot fail, and after which there is nothing to look at. */
+static bool only_protects(const struct rt_mail *m)
+{
+	for (uint32_t i = 0; i < m->ncmd; i++)
+		if (m->cmd[i].op != CMD_PROTECT)
+			return false;
+	return true;
+}
+
 /* What is asked, and what is to be done before. */
 static void answer(struct session *s, struct request *q)
 {
@@ -89,7 +98,8 @@ static void answer(struct session *s, struct request *q)
 	if (q->m.ncmd && q->alone && q->stands && q->user->space == sp) {
 		q->m.again = RT_IF_FAILED;
 	} else if (q->m.ncmd) {
-		q->m.again = RT_AGAIN;
+		q->m.again = q->retry && only_protects(&q->m) && q->user->space == sp &&
+			     !q->user->left ? RT_TELL : RT_AGAIN;
 		q->user->space->busy = q->block;
 	}
 	q->p->user.space = q->user->space;
@@ -97,14 +107,15 @@ static void answer(struct session *s, struct request *q)
 }
 
 /* Nobody else of its space carries out commands, or forks. */
-static bool may_answer(const struct session *s, uint32_t i)
+static bool may_answer(struct session *s, uint32_t i)
 {
-	const struct proc *p;
+	struct proc *p;
 	uint32_t busy;
 
 	if (!s->block_proc[i])
 		return true;
 	p = s->proc[s->block_proc[i] - 1];
+	mail_release(s, p);
 	busy = p->mm->user.space->busy;
 	return !busy || busy == i || busy == p->forker;
 }
@@ -116,7 +127,7 @@ void request_answer(struct session *s, uint32_t bi)
 
 	q.block = bi;
 	q.payload = 0;
-	q.alone = q.stands = false;
+	q.alone = q.stands = q.retry = false;
 	q.nundone = mail_get(b, &q.m, q.undone);
 	q.p = s->block_proc[bi] ? s->proc[s->block_proc[bi] - 1] : NULL;
 	q.t = q.p ? thread_of(q.p, bi) : NULL;
@@ -136,6 +147,7 @@ bool requests_answer(struct session *s)
 	bool any = false;
 
 	s->kept_waiting = false;
+	__atomic_store_n(&s->head->awaited, 0, __ATOMIC_SEQ_CST);
 	for (uint32_t i = 1; i < s->block_high; i++) {
 		struct rt_block *b = session_block(s, i);
 
@@ -147,12 +159,15 @@ bool requests_answer(struct session *s)
 			continue;
 		if (s->stops && stops_takes(s, i))	/* it is answered there */
 			continue;
-		if (may_answer(s, i)) {
-			request_answer(s, i);
-			any = true;
-		} else {
-			s->kept_waiting = true;
+		if (!may_answer(s, i)) {
+			__atomic_store_n(&s->head->awaited, 1, __ATOMIC_SEQ_CST);
+			if (!may_answer(s, i)) { /* who is waited for may just have told */
+				s->kept_waiting = true;
+				continue;
+			}
 		}
+		request_answer(s, i);
+		any = true;
 	}
 	return any;
 }

@@ -455,6 +455,9 @@ uint32_t mail_get(const struct rt_block *b, struct rt_mail *m, struct rt_cmd und
 /* The answer @m: its commands, or @payload bytes where these would be. */
 void mail_put(struct rt_block *b, const struct rt_mail *m, size_t payload);
 void mail_reply(struct rt_block *b);		/* it is complete: the thread goes on */
+/* Whoever had commands to run in the address space of @p, and has told that they have run, is no
+ * longer waited for. */
+void mail_release(struct session *s, struct proc *p);
 
 /* ---- invariants.c ---------------------------------------------------------------------------- */
 void session_check(const struct session *s);	/* aborts where one does not hold */

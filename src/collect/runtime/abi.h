@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			43	/* no suffix: for assembly */
+#define RT_ABI			44	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -455,6 +455,7 @@ enum rt_again {
 	RT_NOT_AGAIN,
 	RT_AGAIN,	/* run the commands, then send the same request again */
 	RT_IF_FAILED,	/* only if a command fails: no other thread waits until they have run */
+	RT_TELL,	/* run the commands, none of which can fail, and set `told`: others wait */
 };
 enum rt_mail_state { MAIL_IDLE, MAIL_REQUEST, MAIL_REPLY };
 struct rt_mail {
@@ -466,6 +467,7 @@ struct rt_mail {
 					 * controller knows when they have run */
 	uint32_t failed;		/* of a repeated request: 1 + number of the command that
 					 * found no room, or no file */
+	uint32_t told, pad;		/* the commands of RT_TELL have run; 0: not yet */
 	uint64_t a[6], r[6];		/* a[5] 1: a repeated request */
 	struct rt_cmd cmd[RT_MAX_CMDS];
 };
@@ -694,7 +696,8 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t bell;			/* futex: counts full chunks */
 	uint32_t bell_asleep;		/* how many consumers sleep on it */
 	uint32_t beat;			/* changes ten times a second */
-	uint32_t pad;
+	uint32_t awaited;		/* somebody waits for who has been answered RT_TELL: that
+					 * one rings */
 	uint64_t chaos;			/* recorded threads take turns at random, by this seed; 0:
 					 * after slices of time */
 	uint32_t check;			/* recorded: RQ_CHECK around calls */
@@ -869,8 +872,8 @@ _Static_assert(__builtin_offsetof(struct rt_block, ctx) == RT_CTX, "asm offset")
 _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 &&
-	       sizeof(struct rt_mail) == 0x978 && sizeof(struct rt_boot) == 0x9c8 &&
-	       __builtin_offsetof(struct rt_block, not_copied) == 0x16c8 &&
+	       sizeof(struct rt_mail) == 0x980 && sizeof(struct rt_boot) == 0x9c8 &&
+	       __builtin_offsetof(struct rt_block, not_copied) == 0x16d0 &&
 	       sizeof(struct rt_start) == 0x11060 &&
 	       sizeof(struct rt_event) == 56 && sizeof(struct rt_session) == 0x58 &&
 	       __builtin_offsetof(struct rt_session, checks) == 0x38,

@@ -128,11 +128,24 @@ static u32 run_commands(struct rt_mail *m)
 	return 0;
 }
 
+static void ring(struct rt_session *s)
+{
+	__atomic_fetch_add(&s->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->asleep, __ATOMIC_SEQ_CST))
+		rt_sys(NR_futex, &s->doorbell, 1 /* WAKE */, 1);
+}
+
 /* Carries an answer out. 1: ask again. */
 static int carry_out(struct rt_mail *m)
 {
 	m->state = MAIL_IDLE;
 	m->failed = run_commands(m);
+	if (m->again == RT_TELL) {
+		__atomic_store_n(&m->told, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&RT_SESSION->awaited, __ATOMIC_SEQ_CST))
+			ring(RT_SESSION);
+		return 0;
+	}
 	if (m->again != RT_AGAIN && !(m->again == RT_IF_FAILED && m->failed))
 		return 0;
 	m->a[5] = 1;
@@ -153,9 +166,7 @@ again:
 	if (rt_no_controller)		/* once there is none, there is none */
 		return 0;
 	__atomic_store_n(&m->state, MAIL_REQUEST, __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&s->doorbell, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&s->asleep, __ATOMIC_SEQ_CST))
-		rt_sys(NR_futex, &s->doorbell, 1 /* WAKE */, 1);
+	ring(s);
 	for (u32 i = 0; i < b->spin; i++) {
 		if (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) == MAIL_REPLY)
 			goto answered;

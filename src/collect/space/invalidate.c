@@ -342,14 +342,32 @@ bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t h
 	return true;
 }
 
+/* A block that writes to its own page goes on behind the write with what is there then. */
+static bool writes_self(const struct space *sp, uint64_t page, uint64_t code, struct rt_mail *mail)
+{
+	const struct xl_map *map = NULL;
+	const struct blk *b;
+	uint32_t bi = 0;
+
+	if (!space_state(sp, code, &bi, &map))
+		return false;
+	b = &sp->block[bi];
+	if (b->pc >= page + PAGE || page >= b->pc + b->size)
+		return false;
+	mail->r[0] = RT_WRITE_SELF;
+	mail->r[1] = map->insn;			/* turned into a pc by the caller */
+	mail->r[2] = map->flags;
+	mail->r[3] = map->tmp;
+	mail->r[5] = bi;
+	return true;
+}
+
 bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uint64_t code,
 		      struct rt_mail *mail)
 {
 	const struct range *r = space_range(p->space, addr);
 	const uint64_t page = addr & ~(PAGE - 1);
-	const struct xl_map *map = NULL;
 	struct module *m;
-	uint32_t bi = 0;
 
 	if (!r || !(r->prot & 2))
 		return false;
@@ -361,25 +379,11 @@ bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uin
 		++*pm_map_put(&m->generated.write_traps, page, NULL);
 		kill_page(s, p->space, m, page);
 		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
-		return true;
-	}
-	if (!mail->a[5]) { /* another thread's trap has opened it already; or so we think */
+	} else if (!mail->a[5]) { /* another thread's trap has opened it already; or so we think */
 		mail_cmd(mail, CMD_PROTECT, page, PAGE, r->prot & ~4u, 0);
-		return true;
 	}
-	mail->r[0] = RT_RETRY;
-	/* a block that writes to its own page goes on behind the write with what is there then */
-	if (space_state(p->space, code, &bi, &map)) {
-		struct blk *b = &p->space->block[bi];
-
-		if (b->pc < page + PAGE && page < b->pc + b->size) {
-			mail->r[2] = map->flags;
-			mail->r[3] = map->tmp;
-			mail->r[1] = map->insn;		/* turned into a pc by the caller */
-			mail->r[5] = bi;
-			mail->r[0] = RT_WRITE_SELF;
-		}
-	}
+	if (!writes_self(p->space, page, code, mail))
+		mail->r[0] = RT_RETRY;
 	return true;
 }
 

@@ -510,8 +510,8 @@ bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_
 /* The code at @code_off could not be placed in @p: the program has mapped something where it was to
  * be. It will be translated for another place. True: commands have to run first. */
 bool space_no_room(struct spaces *s, struct space_user *p, uint64_t code_off, struct rt_mail *m);
-/* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, unless m->again.
- */
+/* A write to @addr by the instruction at @code trapped: was it ours? Fills m->r, commands or not:
+ * RT_RETRY is the answer once they have run; if RT_WRITE_SELF is, it has to be asked again. */
 bool space_write_trap(struct spaces *s, struct space_user *p, uint64_t addr, uint64_t code,
 		      struct rt_mail *m);
 /* Make pages writable that are protected because of their translations: in the range that holds
