@@ -22,10 +22,13 @@ static const struct pm_opt_help help = {
 	"  'calls FUNCTION'                      each call, with the registers of its arguments\n"
 	"  'writes RANGE'                        each store there, old value and new\n"
 	"  'last-write RANGE before POSITION'    the last of these before that\n"
-	"RANGE is LO..HI without HI, LO+BYTES, or one address. A POSITION is written "
-	"THREAD@CLOCK+N: when the\n"
-	"thread had passed CLOCK safepoints, and N instructions behind that; answers have them to "
-	"be pasted.",
+	"FUNCTION is a name, also a C++ one as \"shape::area(int, char)\", or an address. RANGE is "
+	"LO..HI\n"
+	"without HI, LO+BYTES, or one address. A POSITION is written "
+	"THREAD@CLOCK+N:\n"
+	"when the thread had passed CLOCK safepoints, and N instructions behind that; answers have "
+	"them to be\n"
+	"pasted.",
 	"  pugmark query r.pugrec 'calls malloc'\n"
 	"  pugmark query r.pugrec 'last-write 0x404040+4 before 4711@57+12'\n"
 	"  pugmark query --json r.pugrec 'writes 0x404040..0x404048' | jq .at\n\n"

@@ -41,19 +41,20 @@ static enum pm_status no_costs(struct pm_err *err)
 			    "cache:...;byinsn, bpred and core:byinsn do");
 }
 
-/* Code can be listed with its costs if a simulator counts for each instruction. */
-static enum pm_status check_listing(struct pm_pipeline *p, struct pm_err *err)
+/* Code can be listed with its costs if a simulator counts for each instruction what @o shows. */
+static enum pm_status check_listing(struct pm_pipeline *p, const struct pm_listing_opts *o,
+				    struct pm_err *err)
 {
 	struct pm_costs columns = { 0 };
 	const struct pm_sink_ops *ops;
-	bool any;
+	enum pm_status s;
 	void *self;
 
 	for (size_t i = 0; (ops = pm_pipeline_sink_at(p, i, &self)); i++)
 		pm_sim_costs(ops, self, &columns);
-	any = columns.ncolumn;
+	s = columns.ncolumn ? pm_listing_check(&columns, o, err) : no_costs(err);
 	pm_costs_release(&columns);
-	return any ? PM_OK : no_costs(err);
+	return s;
 }
 
 void results_check_files(const struct results *o, const struct pm_opt_help *help,
@@ -93,7 +94,8 @@ enum pm_status results_begin(struct results *o, struct pm_pipeline *p, uint32_t 
 		return PM_ERR;
 	if (!o->annotate && !o->html && !o->callgrind && !o->annotate_to)
 		return PM_OK;
-	if ((o->annotate || o->callgrind || o->annotate_to) && check_listing(p, err) != PM_OK)
+	if ((o->annotate || o->callgrind || o->annotate_to) &&
+	    check_listing(p, &o->listing, err) != PM_OK)
 		return PM_ERR;
 	o->listed = true;
 	pm_annotator_add(&o->a, p, facts, o->callgrind);

@@ -22,6 +22,9 @@ struct pm_listing_opts {
 					 * functions */
 };
 
+/* Are the events that @o names columns of @c? So that it is known before all is counted. */
+enum pm_status pm_listing_check(const struct pm_costs *c, const struct pm_listing_opts *o,
+				struct pm_err *err);
 /* An event that is not in the table, a function that did not run: an error that names what there
  * is. */
 enum pm_status pm_listing_print(struct pm_listing *l, const struct pm_listing_opts *o,

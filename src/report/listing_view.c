@@ -18,8 +18,12 @@ static void unknown_event(const struct pm_costs *c, const char *name, size_t n, 
 	pm_fail_file(err, "'%.*s' is not an event; there are: %s", (int)n, name, all);
 }
 
-static enum pm_status columns_named(struct pm_view *v, const char *names, struct pm_err *err)
+/* The columns of @c that @names, separated by commas, stand for: *ncol of them. */
+static enum pm_status columns_named(const struct pm_costs *c, const char *names,
+				    unsigned col[PM_COSTS_MAX], unsigned *ncol,
+				    struct pm_err *err)
 {
+	*ncol = 0;
 	while (*names) {
 		size_t n = strcspn(names, ",");
 		char one[24];
@@ -27,13 +31,27 @@ static enum pm_status columns_named(struct pm_view *v, const char *names, struct
 
 		snprintf(one, sizeof one, "%.*s", (int)n, names);
 		if (n < sizeof one)
-			k = pm_costs_find(v->l->costs, one);
-		if (k < 0 || v->ncol == PM_COSTS_MAX) {
-			unknown_event(v->l->costs, names, n, err);
+			k = pm_costs_find(c, one);
+		if (k < 0 || *ncol == PM_COSTS_MAX) {
+			unknown_event(c, names, n, err);
 			return PM_ERR;
 		}
-		v->col[v->ncol++] = (unsigned)k;
+		col[(*ncol)++] = (unsigned)k;
 		names += n + (names[n] == ',');
+	}
+	return PM_OK;
+}
+
+enum pm_status pm_listing_check(const struct pm_costs *c, const struct pm_listing_opts *o,
+				struct pm_err *err)
+{
+	unsigned col[PM_COSTS_MAX], n;
+
+	if (o->events && columns_named(c, o->events, col, &n, err) != PM_OK)
+		return PM_ERR;
+	if (o->sort && pm_costs_find(c, o->sort) < 0) {
+		unknown_event(c, o->sort, strlen(o->sort), err);
+		return PM_ERR;
 	}
 	return PM_OK;
 }
@@ -83,21 +101,18 @@ enum pm_status pm_view_init(struct pm_view *v, struct pm_listing *l,
 			    const struct pm_listing_opts *o, struct pm_err *err)
 {
 	const struct pm_costs *c = l->costs;
-	int sort = o->sort ? pm_costs_find(c, o->sort) : 0;
+	const int sort = o->sort ? pm_costs_find(c, o->sort) : 0;
 	size_t kept = 0;
 
 	*v = (struct pm_view){ .l = l, .o = o, .top = o->top ? o->top : 5,
 		.width = o->width ? o->width : PM_ANY_WIDTH, .sort = sort > 0 ? (unsigned)sort : 0,
 		.files = { .folder = o->source } };
-	pm_listing_sum(l, 0, l->ninsn, v->total);
-	if (o->events && columns_named(v, o->events, err))
+	if (pm_listing_check(c, o, err) != PM_OK ||
+	    (o->events && columns_named(c, o->events, v->col, &v->ncol, err) != PM_OK))
 		return PM_ERR;
+	pm_listing_sum(l, 0, l->ninsn, v->total);
 	if (!o->events)
 		columns_worst(v, v->width);
-	if (sort < 0) {
-		unknown_event(c, o->sort, strlen(o->sort), err);
-		return PM_ERR;
-	}
 	v->norder = pm_listing_top(l, v->sort, &v->order);
 	if (!o->function)
 		return PM_OK;

@@ -98,6 +98,12 @@ $ pugmark annotate --callgrind cg --object "$PROGRAMS/costs@0" -o text costs.tra
 $ pugmark annotate -e Ir,Mr costs.trace
 ! pugmark: 'Mr' is not an event; there are: Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, Bc, Bcm, Bi, Bim
 ? 1
+# ... before anything is counted or written: that the trace is cut off is not found out.
+$ head -n 100 costs.trace > cut.trace; echo no line >> cut.trace; for o in '--sort Nothing' '-e Ir,Mr'; do pugmark annotate $o --json o.json --html o.html cut.trace 2>&1 | cut -c 1-30; done; ls | grep -c '^o\.'
+> pugmark: 'Nothing' is not an e
+> pugmark: 'Mr' is not an event;
+> 0
+? 1
 $ pugmark annotate --sort Nothing costs.trace
 ! pugmark: 'Nothing' is not an event; there are: Ir, I1mr, ILmr, Dr, D1mr, DLmr, Dw, D1mw, DLmw, Bc, Bcm, Bi, Bim
 ? 1

@@ -67,6 +67,28 @@ $ pugmark query r.pugrec 'value rax at @99999999' 2>&1 | sed 's/[0-9]*@/T@/'
 $ pugmark query r.pugrec 'calls nobody'
 ! pugmark: no code that was executed has a function 'nobody'
 ? 2
+# A C++ name has blanks; quotes are not part of a name.
+$ cat > area.cc <<'end'
++ namespace shape {
++ struct box {
++ 	int w;
++ 	__attribute__((noinline)) int area(int h, char c) { return w * h + c; }
++ };
++ }
++ int main(int argc, char **)
++ {
++ 	shape::box b{ argc };
++ 	return b.area(2, 'x') + b.area(3, 'y') == 0;
++ }
++ end
+$ g++ -O1 -o area area.cc; pugmark record -q -o area.pugrec -- ./area; for q in 'calls shape::box::area(int, char)' "calls 'shape::box::area(int, char)' " 'calls "_ZN5shape3box4areaEic"' "calls 'main'"; do pugmark query area.pugrec "$q" | grep -o 'rsi=0x[23]' | tr '\n' ' '; pugmark query area.pugrec "$q" | wc -l; done
+> rsi=0x2 rsi=0x3 2
+> rsi=0x2 rsi=0x3 2
+> rsi=0x2 rsi=0x3 2
+> 1
+$ pugmark query area.pugrec 'calls'
+! pugmark: expected 'calls FUNCTION', found 'calls'
+? 2
 $ pugmark query r.pugrec 'where is it'
 ! pugmark: 'where is it' is no question: value, memory, calls, writes or last-write
 ? 2

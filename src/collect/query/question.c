@@ -62,6 +62,22 @@ static enum pm_status with_range(char *text, struct query *q, struct pm_err *err
 	return PM_OK;
 }
 
+/* The rest of a question behind its first word, in quotes or not: names may have blanks. */
+static void put_name(const char *text, char *to, size_t n)
+{
+	const char *at = text + strspn(text, " \t\n"), *end;
+
+	at += strcspn(at, " \t\n");
+	at += strspn(at, " \t\n");
+	for (end = at + strlen(at); end > at && strchr(" \t\n", end[-1]); end--)
+		;
+	if (end - at > 2 && strchr("'\"", *at) && end[-1] == *at) {
+		at++;
+		end--;
+	}
+	snprintf(to, n, "%.*s", (int)(end - at), at);
+}
+
 enum pm_status query_parse(const char *text, struct query *q, struct pm_err *err)
 {
 	static const struct {
@@ -86,7 +102,8 @@ enum pm_status query_parse(const char *text, struct query *q, struct pm_err *err
 	if (!n || k == NR(kinds))
 		return pm_fail_request(err, "'%s' is no question: value, memory, calls, writes or "
 				       "last-write", text);
-	if (n != (kinds[k].joint ? 4 : 2) || (kinds[k].joint && strcmp(word[2], kinds[k].joint)))
+	if (n < 2 || (kinds[k].kind != QUERY_CALLS && n != (kinds[k].joint ? 4 : 2)) ||
+	    (kinds[k].joint && strcmp(word[2], kinds[k].joint)))
 		return pm_fail_request(err, "expected '%s %s%s%s%s', found '%s'", word[0],
 				       kinds[k].range ? "LO..HI" : k ? "FUNCTION" : "REGISTER",
 				       kinds[k].joint ? " " : "",
@@ -97,8 +114,12 @@ enum pm_status query_parse(const char *text, struct query *q, struct pm_err *err
 		return PM_ERR;
 	if (kinds[k].range)
 		return with_range(word[1], q, err);
-	if (q->kind == QUERY_CALLS && pm_parse_u64(word[1], &q->pc))
+	if (q->kind == QUERY_CALLS && n == 2 && pm_parse_u64(word[1], &q->pc))
 		return PM_OK;
+	if (q->kind == QUERY_CALLS) {
+		put_name(text, q->name, sizeof q->name);
+		return PM_OK;
+	}
 	snprintf(q->name, sizeof q->name, "%s", word[1]);
 	if (q->kind == QUERY_VALUE && !query_is_register(q->name))
 		return pm_fail_request(err, "there is no register '%s'", q->name);
