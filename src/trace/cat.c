@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "trace/cat.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -110,25 +111,85 @@ enum pm_status cat_header_get(const uint8_t *p, size_t n, struct cat_header *h, 
 	return PM_OK;
 }
 
-/* ---- writing
- * -------------------------------------------------------------------------------------- Two
- * buffers: records go to one while the thread compresses and writes the other. */
+/* ---- writing -------------------------------------------------------------------------------- */
+
+/* Whoever runs the machine only notes what was on the bus: a note, and behind it a
+ * line's. A thread makes records of them. There are several buffers, so that it need not wait for
+ * the other to wake up. */
+#define NOTES		(1u << 18)
+#define BUFFERS		4
+#define LONGEST_LINE	128
+
+struct cat_note {
+	uint8_t kind, bytes, line;	/* line: bytes that follow; each word is a record */
+	uint32_t branches, addr, data;
+};
+
 struct cat_writer {
 	struct pm_output *out;
-	uint8_t *buf[2];
-	size_t n;			/* bytes in buf[cur] */
-	unsigned cur;
+	uint8_t *notes[BUFFERS];	/* used in turn */
+	size_t size[BUFFERS];
+	uint8_t *cur;			/* the one that is filled now */
+	size_t n;			/* bytes in it */
 	uint64_t records;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
-	const uint8_t *job;		/* to be written; NULL: idle */
-	size_t njob;
-	bool quit, started;
-	ZSTD_CCtx *z;
-	uint8_t *packed;
+	uint64_t filled, done;		/* buffers, ever */
+	bool quit, started, big_endian;
 	struct pm_err err;
+	/* the thread's */
+	ZSTD_CCtx *z;
+	uint8_t *frame, *packed;
+	size_t nframe;			/* bytes in frame */
 };
+
+static void write_frame(struct cat_writer *w)
+{
+	const size_t n = ZSTD_compress2(w->z, w->packed, ZSTD_compressBound(FRAME), w->frame,
+					w->nframe);
+
+	if (ZSTD_isError(n))
+		pm_fail_file(&w->err, "cannot compress: %s", ZSTD_getErrorName(n));
+	else if (!pm_failed(&w->err))
+		pm_output_write(w->out, w->packed, n, &w->err);
+	w->nframe = 0;
+}
+
+static void put_record(struct cat_writer *w, const struct cat_note *it, uint32_t addr,
+		       uint32_t data)
+{
+	uint8_t *p = w->frame + w->nframe;
+
+	p[0] = it->kind;
+	p[1] = it->bytes;
+	p[2] = p[3] = 0;
+	put32(p + 4, it->branches);
+	put32(p + 8, addr);
+	put32(p + 12, data);
+	w->nframe += CAT_RECORD;
+	if (w->nframe == FRAME)
+		write_frame(w);
+}
+
+static void put_records(struct cat_writer *w, const uint8_t *p, size_t n)
+{
+	const uint8_t *end = p + n;
+	struct cat_note it;
+
+	while (p < end) {
+		memcpy(&it, p, sizeof it);
+		p += sizeof it;
+		if (!it.line)
+			put_record(w, &it, it.addr, it.data);
+		for (unsigned i = 0; i < it.line; i += 4, p += 4) {
+			uint32_t v;
+
+			memcpy(&v, p, 4);
+			put_record(w, &it, it.addr + i, w->big_endian ? be32toh(v) : le32toh(v));
+		}
+	}
+}
 
 static void *worker(void *arg)
 {
@@ -136,20 +197,14 @@ static void *worker(void *arg)
 
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
-		size_t n;
-
-		while (!w->job && !w->quit)
+		while (w->done == w->filled && !w->quit)
 			pthread_cond_wait(&w->cond, &w->lock);
-		if (!w->job)
+		if (w->done == w->filled)
 			break;
 		pthread_mutex_unlock(&w->lock);
-		n = ZSTD_compress2(w->z, w->packed, ZSTD_compressBound(FRAME), w->job, w->njob);
-		if (ZSTD_isError(n))
-			pm_fail_file(&w->err, "cannot compress: %s", ZSTD_getErrorName(n));
-		else if (!pm_failed(&w->err))
-			pm_output_write(w->out, w->packed, n, &w->err);
+		put_records(w, w->notes[w->done % BUFFERS], w->size[w->done % BUFFERS]);
 		pthread_mutex_lock(&w->lock);
-		w->job = NULL;
+		w->done++;
 		pthread_cond_broadcast(&w->cond);
 	}
 	pthread_mutex_unlock(&w->lock);
@@ -159,13 +214,12 @@ static void *worker(void *arg)
 static void hand_over(struct cat_writer *w)
 {
 	pthread_mutex_lock(&w->lock);
-	while (w->job)
-		pthread_cond_wait(&w->cond, &w->lock);
-	w->job = w->buf[w->cur];
-	w->njob = w->n;
+	w->size[w->filled++ % BUFFERS] = w->n;
 	pthread_cond_broadcast(&w->cond);
+	while (w->filled - w->done == BUFFERS)
+		pthread_cond_wait(&w->cond, &w->lock);
 	pthread_mutex_unlock(&w->lock);
-	w->cur ^= 1;
+	w->cur = w->notes[w->filled % BUFFERS];
 	w->n = 0;
 }
 
@@ -182,8 +236,11 @@ struct cat_writer *cat_create(const char *path, const struct cat_header *h, stru
 	}
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->cond, NULL);
-	w->buf[0] = pm_alloc(FRAME);
-	w->buf[1] = pm_alloc(FRAME);
+	w->big_endian = h->big_endian;
+	for (unsigned i = 0; i < BUFFERS; i++)
+		w->notes[i] = pm_alloc_unset(NOTES);
+	w->cur = w->notes[0];
+	w->frame = pm_alloc_unset(FRAME);
 	w->packed = pm_alloc(ZSTD_compressBound(FRAME));
 	w->z = ZSTD_createCCtx();
 	cat_header_put(head, h, "PMCAT1");
@@ -204,21 +261,34 @@ struct cat_writer *cat_create(const char *path, const struct cat_header *h, stru
 	return w;
 }
 
+/* HOT. There is always room for a note and its line. */
+static inline void note(struct cat_writer *w, struct cat_note it, const void *line)
+{
+	uint8_t *p = w->cur + w->n;
+
+	memcpy(p, &it, sizeof it);
+	if (it.line == 32)			/* nearly all: inlined */
+		memcpy(p + sizeof it, line, 32);
+	else
+		memcpy(p + sizeof it, line, it.line);
+	w->n += sizeof it + it.line;
+	if (w->n > NOTES - sizeof it - LONGEST_LINE)
+		hand_over(w);
+}
+
 void cat_put(struct cat_writer *w, enum cat_kind kind, unsigned bytes, uint32_t branches,
 	     uint32_t addr, uint32_t data)
 {
-	uint8_t *p = w->buf[w->cur] + w->n;
-
-	p[0] = (uint8_t)kind;
-	p[1] = (uint8_t)bytes;
-	p[2] = p[3] = 0;
-	put32(p + 4, branches);
-	put32(p + 8, addr);
-	put32(p + 12, data);
-	w->n += CAT_RECORD;
+	note(w, (struct cat_note){ (uint8_t)kind, (uint8_t)bytes, 0, branches, addr, data }, "");
 	w->records++;
-	if (w->n == FRAME)
-		hand_over(w);
+}
+
+void cat_put_line(struct cat_writer *w, enum cat_kind kind, uint32_t branches, uint32_t addr,
+		  const void *line, unsigned n)
+{
+	assert(n <= LONGEST_LINE);
+	note(w, (struct cat_note){ (uint8_t)kind, 4, (uint8_t)n, branches, addr, 0 }, line);
+	w->records += n / 4;
 }
 
 uint64_t cat_written(const struct cat_writer *w)
@@ -231,9 +301,7 @@ static void stop_thread(struct cat_writer *w)
 	if (!w->started)
 		return;
 	pthread_mutex_lock(&w->lock);
-	while (w->job)
-		pthread_cond_wait(&w->cond, &w->lock);
-	w->quit = true;
+	w->quit = true;			/* once it has done what there is */
 	pthread_cond_broadcast(&w->cond);
 	pthread_mutex_unlock(&w->lock);
 	pthread_join(w->thread, NULL);
@@ -245,6 +313,8 @@ enum pm_status cat_finish(struct cat_writer *w, struct pm_err *err)
 	if (w->n)
 		hand_over(w);
 	stop_thread(w);
+	if (w->nframe)
+		write_frame(w);
 	if (pm_failed(&w->err)) {
 		*err = w->err;
 		return PM_ERR;
@@ -259,8 +329,9 @@ void cat_close(struct cat_writer *w)
 	stop_thread(w);
 	pm_output_close(w->out);
 	ZSTD_freeCCtx(w->z);
-	free(w->buf[0]);
-	free(w->buf[1]);
+	for (unsigned i = 0; i < BUFFERS; i++)
+		free(w->notes[i]);
+	free(w->frame);
 	free(w->packed);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->cond);

@@ -16,7 +16,8 @@
  *        2    2  0                             4  4  completed branches, modulo 2^32
  *        8    4  physical address             12  4  data: as a number in the machine's byte order
  * A line is one record per word, ascending. A doubleword is two records.
- * Threads    one per reader or writer; a writer compresses on a thread of its own. */
+ * Threads    one per reader or writer; a writer makes records and compresses them on a thread
+ * of its own. */
 #ifndef PM_TRACE_CAT_H
 #define PM_TRACE_CAT_H
 
@@ -65,6 +66,9 @@ struct cat_writer;
 struct cat_writer *cat_create(const char *path, const struct cat_header *h, struct pm_err *err);
 void cat_put(struct cat_writer *w, enum cat_kind kind, unsigned bytes, uint32_t branches,
 	     uint32_t addr, uint32_t data);
+/* A line of @n bytes, at most 128, as memory has it: a record for each word. */
+void cat_put_line(struct cat_writer *w, enum cat_kind kind, uint32_t branches, uint32_t addr,
+		  const void *line, unsigned n);
 uint64_t cat_written(const struct cat_writer *w);	/* records so far */
 enum pm_status cat_finish(struct cat_writer *w, struct pm_err *err);
 void cat_close(struct cat_writer *w);

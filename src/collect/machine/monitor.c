@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/machine/monitor.h"
 
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,20 +189,11 @@ static uint32_t word(const struct monitor *m, const uint8_t *p, unsigned n)
 void monitor_line(struct monitor *m, const struct cpu *c, enum cat_kind kind, uint64_t pa,
 		  const void *p, unsigned n)
 {
-	const uint8_t *q = p;
-
 	if (!m->recording)
 		return;
 	m->transactions++;
-	if (m->cat) {
-		uint32_t v;
-
-		for (unsigned i = 0; i < n; i += 4) {
-			memcpy(&v, q + i, 4);
-			cat_put(m->cat, kind, 4, (uint32_t)c->nbranch, (uint32_t)pa + i,
-				m->big_endian ? be32toh(v) : le32toh(v));
-		}
-	}
+	if (m->cat)
+		cat_put_line(m->cat, kind, (uint32_t)c->nbranch, (uint32_t)pa, p, n);
 	if (m->bus)
 		bus_event(m, c, kind == CAT_IFETCH ? PM_BUS_FETCH : kind == CAT_FILL ? PM_BUS_READ :
 			  PM_BUS_WRITEBACK, pa, n, 0, true, 0);
