@@ -180,7 +180,7 @@ struct cpu {
 	struct cpu_op scratch[2];	/* the delay slot being executed, and its terminator */
 	struct cpu_op step[2];		/* the one instruction being executed alone */
 	struct { uint64_t r, w; } dtag[CPU_GRAINS];
-	struct cpu_iline iline[CPU_GRAINS];
+	struct cpu_iline iline[CPU_GRAINS + 1];	/* behind the last one is always one without tag */
 	uint8_t ddata[CPU_L1_SIZE];
 	uint8_t idata[CPU_L1_SIZE];
 

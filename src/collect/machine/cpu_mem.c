@@ -9,7 +9,7 @@
 void cpu_drop_tags(struct cpu *c)
 {
 	memset(c->dtag, 0xff, sizeof c->dtag);
-	for (unsigned i = 0; i <= c->imask; i++)
+	for (unsigned i = 0; i <= c->imask + 1; i++)
 		c->iline[i].tag = NO_TAG;
 	for (unsigned i = 0; i < NR(c->utlb); i++)
 		c->utlb[i].tag = NO_TAG;
@@ -24,7 +24,7 @@ void cpu_set_lines(struct cpu *c)
 	c->ishift = c->cfg.iline == 16 ? 4 : 5;
 	c->dshift = c->cfg.dline == 16 ? 4 : 5;
 	c->imask = (CPU_L1_SIZE >> c->ishift) - 1;
-	for (unsigned i = 0; i < CPU_GRAINS; i++)
+	for (unsigned i = 0; i < NR(c->iline); i++)
 		c->iline[i] = (struct cpu_iline){ .tag = NO_TAG };
 	c->epoch++;
 	memset(c->dptag, 0xff, sizeof c->dptag);
@@ -34,9 +34,12 @@ void cpu_set_lines(struct cpu *c)
 }
 
 /* ---- secondary cache (SC parts): a layer between the primary caches and the bus ------------- */
-static bool bus_line(struct cpu *c, uint64_t pa, void *p, unsigned n, bool fetch)
+static inline bool bus_line(struct cpu *c, uint64_t pa, void *p, unsigned n, bool fetch)
 {
-	return c->bus->fill(c->ctx, pa, p, n, fetch);
+	if (c->bus->fill(c->ctx, pa, p, n, fetch))
+		return true;
+	c->exc = fetch ? EXC_IBE : EXC_DBE;
+	return false;
 }
 
 void cpu_s_evict(struct cpu *c, unsigned i)
@@ -84,28 +87,16 @@ void cpu_s_evict(struct cpu *c, unsigned i)
 	c->sflags[i] = 0;
 }
 
-/* The primary line of physical address @pa, for virtual address @va, into @p. False, and nothing in
- * @p: bus error, or a virtual coherency exception in c->exc. */
-static bool lower_fill(struct cpu *c, uint64_t pa, uint64_t va, void *p, unsigned n, bool fetch)
+static bool secondary_fill(struct cpu *c, uint64_t pa, uint64_t va, void *p, unsigned n, bool fetch)
 {
-	unsigned i, pidx = va >> 12 & 7;
-	uint64_t line;
+	unsigned i = s_index(c, pa), pidx = va >> 12 & 7;
+	uint64_t line = pa >> c->sshift << c->sshift;
 
-	if (!c->sdata) {
-		if (bus_line(c, pa, p, n, fetch))
-			return true;
-		c->exc = fetch ? EXC_IBE : EXC_DBE;
-		return false;
-	}
-	i = s_index(c, pa);
-	line = pa >> c->sshift << c->sshift;
 	if (c->sptag[i] != line) {
 		cpu_s_evict(c, i);
 		if (!bus_line(c, line, c->sdata + ((size_t)i << c->sshift), 1u << c->sshift,
-			      fetch)) {
-			c->exc = fetch ? EXC_IBE : EXC_DBE;
+			      fetch))
 			return false;
-		}
 		c->sptag[i] = line;
 		c->sflags[i] = (uint8_t)(pidx << 1);
 	} else if ((c->sflags[i] >> 1 & 7u) != pidx) {
@@ -115,6 +106,17 @@ static bool lower_fill(struct cpu *c, uint64_t pa, uint64_t va, void *p, unsigne
 	}
 	memcpy(p, c->sdata + ((size_t)i << c->sshift) + (pa - line), n);
 	return true;
+}
+
+/* HOT, as all that a miss in a primary cache goes through. The primary line of physical address
+ * @pa, for virtual address @va, into @p. False, and nothing in @p: c->exc, a bus error or virtual
+ * coherency exception. */
+static inline bool lower_fill(struct cpu *c, uint64_t pa, uint64_t va, void *p, unsigned n,
+			      bool fetch)
+{
+	if (c->sdata)
+		return secondary_fill(c, pa, va, p, n, fetch);
+	return bus_line(c, pa, p, n, fetch);
 }
 
 void cpu_lower_writeback(struct cpu *c, uint64_t pa, const void *p, unsigned n)
@@ -194,6 +196,11 @@ static uint32_t word_at(const struct cpu *c, const void *p)
 	return c->cfg.big_endian ? be32toh(w) : le32toh(w);
 }
 
+static bool same_line(const void *a, const void *b, unsigned n)
+{
+	return n == 32 ? !memcmp(a, b, 32) : !memcmp(a, b, 16);		/* inlined */
+}
+
 /* Give the line its decoded words: those from last time if they are the same, else undecoded ones,
  * which the interpreter decodes as it reaches them. */
 static void i_decode(struct cpu *c, unsigned line, uint64_t va)
@@ -210,7 +217,7 @@ static void i_decode(struct cpu *c, unsigned line, uint64_t va)
 	}
 	b->user = line;
 	c->iline[line].op = b->op;
-	if (b->epoch == c->epoch && b->pa == pa && b->va == va && !memcmp(b->raw, raw, n))
+	if (b->epoch == c->epoch && b->pa == pa && b->va == va && same_line(b->raw, raw, n))
 		return;
 	b->epoch = c->epoch;
 	b->pa = pa;
@@ -365,13 +372,13 @@ static bool watch_hit(struct cpu *c, uint64_t pa, enum cpu_access acc)
 }
 
 /* ---- data ----------------------------------------------------------------------------------- */
-/* The line of @va in the data cache, filled if need be; tags are set for the fast path. -1:
- * c->exc. */
+/* The line of @va in the data cache, filled if need be; tags are set for the fast path, in all of
+ * the line, which is in one page. -1: c->exc. */
 static int d_line(struct cpu *c, uint64_t va, const struct cpu_xlat *x, bool store)
 {
 	unsigned line = (unsigned)(va & (CPU_L1_SIZE - 1)) >> c->dshift;
-	unsigned g = (unsigned)(va & (CPU_L1_SIZE - 1)) / CPU_GRAIN;
-	uint64_t tag = (va & ~(uint64_t)(CPU_GRAIN - 1)) ^ c->salt;
+	unsigned g = (line << c->dshift) / CPU_GRAIN, n = (1u << c->dshift) / CPU_GRAIN;
+	uint64_t tag = (va >> c->dshift << c->dshift) ^ c->salt;
 
 	if (c->dptag[line] != (x->pa >> c->dshift << c->dshift)) {
 		if (!d_fill(c, line, va, x->pa))
@@ -381,13 +388,14 @@ static int d_line(struct cpu *c, uint64_t va, const struct cpu_xlat *x, bool sto
 		c->ddirty[line] = true;
 	if (reversed(c))
 		return (int)line;
-	if (c->dtag[g].r != tag) {
-		c->dtag[g].r = c->dtag[g].w = NO_TAG;
-		if (!(c->c0[C0_WATCHLO] & 3))
-			c->dtag[g].r = tag;
+	if (c->c0[C0_WATCHLO] & 3) {
+		d_untag(c, line);
+		return (int)line;
 	}
-	if (x->dirty && c->ddirty[line] && !(c->c0[C0_WATCHLO] & 3))
-		c->dtag[g].w = tag;
+	for (unsigned k = 0; k < n; k++) {
+		c->dtag[g + k].r = tag + k * CPU_GRAIN;
+		c->dtag[g + k].w = x->dirty && c->ddirty[line] ? tag + k * CPU_GRAIN : NO_TAG;
+	}
 	return (int)line;
 }
 
@@ -398,6 +406,8 @@ static uint64_t get_bytes(const struct cpu *c, const uint8_t *p, unsigned n)
 	if (c->cfg.big_endian)
 		for (unsigned i = 0; i < n; i++)
 			v = v << 8 | p[i];
+	else if (n == 4)		/* inlined */
+		memcpy(&v, p, 4);
 	else
 		memcpy(&v, p, n);
 	return v;
@@ -408,6 +418,8 @@ static void put_bytes(const struct cpu *c, uint8_t *p, uint64_t v, unsigned n)
 	if (c->cfg.big_endian)
 		for (unsigned i = n; i-- > 0; v >>= 8)
 			p[i] = (uint8_t)v;
+	else if (n == 4)
+		memcpy(p, &v, 4);
 	else
 		memcpy(p, &v, n);
 }

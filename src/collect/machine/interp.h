@@ -53,6 +53,12 @@
 	pc = c->tgt;									\
 	goto jump;									\
 } while (0)
+/* @o of a line, at @a, is `word`, which is `id`. */
+#define DECODED(o, a) do {								\
+	cpu_decode_fields(o, id, word);							\
+	(o)->go = word ? labels[id] : &&L_nop;						\
+	TR_WORD(o, a, word);								\
+} while (0)
 #define NEED64		if (unlikely(!c->ok64)) RAISE(EXC_RI)
 #define NEEDFPU		if (unlikely(!(c->status & ST_CU1))) { c->exc_ce = 1; RAISE(EXC_CPU); }
 #define SLOW		(c->left = left - (op - start))
@@ -67,6 +73,8 @@
 #define OP(id)		L_##id: TR_EVENT(PM_EV_INSN, 0, 4, TR_ID(op), PCOF(op), 0);
 #define TR_REF(k, a, sz, v)	TR_EVENT(k, 0, sz, TR_ID(op), a, v)
 #define TR_BRANCH(f, to)	TR_EVENT(PM_EV_BRANCH, f, 4, TR_ID(op), PCOF(op), to)
+#define TR_WORD(o, a, w)	\
+	*(uint32_t *)(idlines + ((uintptr_t)(o) >> 2)) = c->insn_intern(c->insn_ctx, a, w)
 #define TR_FLUSH	\
 	if (unlikely(c->trace.ev >= c->trace.high)) c->trace.flush(c->trace.ctx, &c->trace)
 #else
@@ -74,6 +82,7 @@
 #define TR_EVENT(k, f, sz, i, a, v)	(void)0
 #define TR_REF(k, a, sz, v)	(void)0
 #define TR_BRANCH(f, to)	(void)0
+#define TR_WORD(o, a, w)	(void)0
 #define TR_FLUSH	(void)0
 #endif
 
@@ -318,7 +327,17 @@ special:	/* a branch (to c->tgt, taken or not) without its delay slot behind it 
 	il = ILINE(pc);	/* the slot is the next line's first word */
 	if (il->tag != ITAG(pc))
 		goto enter;
-	if (il->op->go == &&L_decode || il->op->go == &&L_pair)
+	if (il->op->go == &&L_decode) {		/* it may never be reached in another way */
+		struct cpu_op *o = il->op;
+		enum mips_op id;
+
+		word = (uint32_t)o->imm;
+		id = mips_decode(word, c->isa);
+		if (mips_has_slot(id) || id == MIPS_eret)
+			goto enter;
+		DECODED(o, pc);
+	}
+	if (il->op->go == &&L_pair)
 		goto enter;
 	c->in_delay = false;
 	c->scratch[0] = il->op[0];
@@ -353,10 +372,17 @@ L_stepped:
 	left--;
 	pc = PCOF(op);
 	goto enter;
-L_end:
+L_end:	/* of line il; the next one is the next, if it is valid */
+	TR_FLUSH;
 	left -= op - start;
-	pc = PCOF(op);
-	goto jump;
+	if (unlikely(il[1].tag != il->tag + c->iwords + 4 || left <= RUN_MAX)) {
+		pc = PCOF(op);
+		goto enter;
+	}
+	il++;
+	start = op = il->op;
+	bias = il->bias;
+	goto *op->go;
 L_pair:		/* a branch with a branch in its slot: only alone is that what it should be */
 	left -= op - start;
 	pc = PCOF(op);
@@ -371,12 +397,7 @@ L_decode: {
 	for (unsigned k = 0; k < 2; k++) {
 		word = (uint32_t)o->imm;
 		id = mips_decode(word, c->isa);
-		cpu_decode_fields(o, id, word);
-		o->go = word ? labels[id] : &&L_nop;
-#if TRACE
-		*(uint32_t *)(idlines + ((uintptr_t)o >> 2)) =
-			c->insn_intern(c->insn_ctx, PCOF(o), word);
-#endif
+		DECODED(o, PCOF(o));
 		if (!mips_has_slot(id) || o[1].sa == 0xff)
 			break;
 		memcpy(&word, c->idata + ((PCOF(o) + 4) & (CPU_L1_SIZE - 1)), 4);
