@@ -73,11 +73,15 @@ enum pm_chain_sink_flag {		/* besides enum pm_sink_flag */
 						 * empty: which references there were is enough */
 };
 
+struct pm_tally;
 struct pm_chain_sink_ops {
 	struct pm_sink_ops ops;
 	/* What consume() is for other batches. The events of @b have their places in @k. */
 	enum pm_status (*packed)(void *self, const struct pm_batch *b, const struct pm_packed *k,
 				 struct pm_err *err);
+	/* Of one that wants nothing but how many events of each kind there are, else NULL: @t more
+	 * of them, which it does not get to see. */
+	void (*counted)(void *self, const struct pm_stream *s, const struct pm_tally *t);
 };
 
 /* Like pm_pipeline_push(), of a batch that is packed; only if pm_feed.packed. */

@@ -650,9 +650,18 @@ static bool wants_addresses(const struct pm_pipeline *p)
 	return !p->nsink;
 }
 
+static bool wants_counts(const struct pm_pipeline *p)
+{
+	for (size_t i = 0; i < p->nsink; i++)
+		if (!(p->sink[i].ops->flags & PM_SINK_CHAINS) || !chains_of(&p->sink[i])->counted)
+			return false;
+	return p->nsink && !p->ntrans;
+}
+
 struct pm_feed pm_pipeline_feed(struct pm_pipeline *p, unsigned threads)
 {
-	struct pm_feed f = { .threads = 1, .packed = p->packed, .addresses = wants_addresses(p) };
+	struct pm_feed f = { .threads = 1, .packed = p->packed, .addresses = wants_addresses(p),
+			     .counts = wants_counts(p) };
 	const struct stage *first = p->stage;
 
 	assert(p->started && !p->split && !p->stream);
@@ -717,6 +726,24 @@ enum pm_status pm_pipeline_push_packed(struct pm_pipeline *p, const struct pm_ba
 		return PM_OK;
 	p->partial = true;
 	return PM_ERR;
+}
+
+enum pm_status pm_pipeline_push_counts(struct pm_pipeline *p, const struct pm_stream *s,
+				       const struct pm_tally *t, struct pm_err *err)
+{
+	assert(p->started && !p->finished && !p->split && wants_counts(p));
+	if (make_parts(p, s->index, err) != PM_OK ||
+	    (p->lanes && pm_lanes_idle(p->lanes, err) != PM_OK)) {
+		p->partial = true;
+		return PM_ERR;
+	}
+	for (size_t i = 0; i < p->nsink; i++) {
+		const struct pipe_sink *k = p->sink + i;
+
+		if (!k->served)
+			chains_of(k)->counted(k->config ? k->part[s->index] : k->self, s, t);
+	}
+	return PM_OK;
 }
 
 enum pm_status pm_pipeline_tick(struct pm_pipeline *p, struct pm_err *err)

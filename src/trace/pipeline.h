@@ -129,6 +129,9 @@ struct pm_feed {
 	unsigned threads;
 	bool packed;			/* batches may be packed: pm_pipeline_push_packed() */
 	bool addresses;			/* ... and somebody looks at their addresses */
+	bool counts;			/* nobody wants to know more than how many events of each
+					 * kind there are: pm_pipeline_push_counts() may stand for
+					 * events that are not pushed */
 	/* What the first transform says that it drops (struct pm_transform_ops); all NULL and 0 if
 	 * it does not say. What drop() says of a block holds for good, the number of idle() until
 	 * the next push. points() may be called by any thread. */
@@ -143,6 +146,11 @@ struct pm_feed {
 struct pm_feed pm_pipeline_feed(struct pm_pipeline *p, unsigned threads);
 enum pm_status pm_pipeline_push(struct pm_pipeline *p, const struct pm_batch *b,
 				struct pm_err *err);
+/* So many events of stream @s that have not been pushed, and are not; only if pm_feed.counts,
+ * from one thread. */
+struct pm_tally;
+enum pm_status pm_pipeline_push_counts(struct pm_pipeline *p, const struct pm_stream *s,
+				       const struct pm_tally *t, struct pm_err *err);
 /* Time passes and there may be nothing to push: who pushes says so every PM_TICK_MS, about. Sinks
  * get a batch without events, upon which those that write files let go of what they have held back
  * since the tick before. */

@@ -95,6 +95,11 @@ static void add(struct pm_tally *to, const struct pm_tally *t)
 		to->kind[k] += t->kind[k];
 }
 
+static void count_counted(void *self, const struct pm_stream *s, const struct pm_tally *t)
+{
+	add(&stream_of(self, s)->tally, t);
+}
+
 static void count_merge(void *self, const void *other)
 {
 	const struct count *o = other;
@@ -181,7 +186,7 @@ const struct pm_chain_sink_ops pm_count_ops = {
 		.finish = count_finish,
 		.destroy = count_destroy,
 	},
-	.packed = count_packed,
+	.packed = count_packed, .counted = count_counted,
 };
 
 static void *discard_create(const char *config, struct pm_err *err)

@@ -71,6 +71,20 @@ $ pugmark citcat extract n.cat >/dev/null; pugmark citcat replay n.ims --sim cou
 + told() { tr -d , | awk 'on && /[0-9]/ { $1 = $1; print } $1 == "count" { on = 1 }' | sort; }
 + kinds <truth.txt >want; told <replayed | diff want - && grep -c . want
 > 9
+# Numbers alone are the processor's own; beside a sink that wants events they are those of the events. Both, of all variants of the processor.
+$ counted() { pugmark "$@" --json - | grep -v -e cpu_seconds -e mips -e schema; }
++ both() { counted "$@" -s count >numbers; counted "$@" -s count -s discard >events; cmp numbers events && sed -n 's/^ *"\(insn\|read\|write\|branch\|interrupt\|time\)": [1-9].*/\1/p' numbers | sort -u | tr '\n' ' '; echo; }
++ both citcat replay n.ims; both citcat replay n.ims -n 654321
++ for cpu in r4400 r4400,line=16 r4400,caches=off r4400,l2=128k; do both machine run -q --cpu $cpu --elf $TOP/build/guest/nano.elf --disk disk.img; done
++ both machine run -q --cpu r4400,endian=big --elf $TOP/build/guest/nano-be.elf --disk disk.img -n 777777; both machine run -q --disk disk.img --load at.snap
+> branch insn interrupt read write 
+> branch insn interrupt read write 
+> branch insn interrupt read time write 
+> branch insn interrupt read time write 
+> branch insn interrupt read time write 
+> branch insn interrupt read time write 
+> branch insn interrupt read time write 
+> branch insn interrupt read time write 
 $ pugmark citcat replay n.ims -t text:x 2>&1 | head -1; pugmark citcat replay n.ims -o warm.pug --warmup 900000 2>/dev/null; pugmark dump warm.pug | head -1; grep ' insn ' truth.txt | tail -n +900001 >rest; pugmark dump warm.pug | grep ' insn ' | cmp - rest && awk 'END { print (NR > 10000) }' rest
 > pugmark: 'text' is not a format (see `pugmark formats`)
 > 0 switch 0x0 - space=0x1

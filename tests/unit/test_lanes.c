@@ -17,6 +17,7 @@
 #include "trace/format.h"
 #include "trace/pug_file.h"
 #include "trace/sinks.h"
+#include "trace/tally.h"
 
 #define STREAMS	5
 #define BATCHES	300
@@ -435,12 +436,50 @@ static void test_whole(void **state)
 	}
 }
 
+/* Numbers may stand for events where nobody wants more, with sinks on threads, too. */
+static void test_counts(void **state)
+{
+	const struct pm_stream s = { .index = 3, .name = "third" };
+	const struct pm_event ev = { .kind = PM_EV_SWITCH, .id = PM_NONE };
+	const struct pm_batch b = { .stream = &s, .ev = &ev, .n = 1 };
+	const struct pm_tally t = { .kind = { [PM_EV_INSN] = 7, [PM_EV_READ] = 2 }, .insns = 7 };
+
+	for (unsigned k = 0; k < 4; k++) {
+		struct pm_pipeline *p = pm_pipeline_new();
+		struct pm_result *r = pm_result_new();
+		struct pm_buf text = { 0 };
+		struct pm_err err = { 0 };
+
+		pm_pipeline_threads(p, k / 2 * 4);
+		assert_int_equal(pm_pipeline_sink_new(p, &pm_count_ops.ops, "", &err), PM_OK);
+		if (k % 2)
+			assert_int_equal(pm_pipeline_sink_new(p, &pm_discard_ops, "", &err), PM_OK);
+		assert_int_equal(pm_pipeline_start(p, PM_HAS_INSNS, "test", &err), PM_OK);
+		assert_int_equal(pm_pipeline_feed(p, 1).counts, k % 2 == 0);
+		if (k % 2 == 0) {
+			assert_int_equal(pm_pipeline_push_counts(p, &s, &t, &err), PM_OK);
+			assert_int_equal(pm_pipeline_push(p, &b, &err), PM_OK);
+			assert_int_equal(pm_pipeline_push_counts(p, &s, &t, &err), PM_OK);
+			assert_int_equal(pm_pipeline_finish(p, r, &err), PM_OK);
+			pm_result_json(r, &text);
+			pm_buf_add(&text, "", 1);
+			assert_non_null(strstr((char *)text.p, "\"instructions\": 14,"));
+			assert_non_null(strstr((char *)text.p, "\"events\": 19,"));
+			assert_non_null(strstr((char *)text.p, "\"third\""));
+		}
+		pm_buf_release(&text);
+		pm_pipeline_free(p);
+		pm_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same), cmocka_unit_test(test_failure),
 		cmocka_unit_test(test_abandoned), cmocka_unit_test(test_pug),
 		cmocka_unit_test(test_split), cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_counts),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

@@ -139,7 +139,7 @@ static bool bus_fill(void *ctx, uint64_t pa, void *p, unsigned n, bool fetch)
 		line(r, fetch ? CAT_IFETCH : CAT_FILL, pa, n);
 		transaction_done(r);
 	}
-	memcpy(p, r->ram + pa, n);
+	cpu_copy_line(p, r->ram + pa, n);
 	return true;
 }
 
@@ -152,7 +152,7 @@ static bool bus_writeback(void *ctx, uint64_t pa, const void *p, unsigned n)
 	if (beyond(r))
 		return true;
 	dma(r);
-	memcpy(r->ram + pa, p, n);
+	cpu_copy_line(r->ram + pa, p, n);
 	line(r, CAT_WRITEBACK, pa, n);
 	transaction_done(r);
 	return true;
@@ -429,6 +429,7 @@ enum pm_status citcat_replay(const struct citcat *c, const struct citcat_replay_
 	if (r.ram == MAP_FAILED)
 		return pm_fail_errno(err, "cannot allocate %u MiB of guest memory",
 				     r.ram_size >> 20);
+	madvise(r.ram, r.ram_size, MADV_HUGEPAGE);	/* lines are filled from anywhere */
 	for (size_t i = 0; i < c->nmem; i++)
 		put(&r, r.ram + c->mem[i][0], 4, c->mem[i][1]);
 	r.cpu = cpu_new(&cfg, &replay_bus, &r);

@@ -149,6 +149,9 @@ struct cpu_trace {
 	void (*flush)(void *ctx, struct cpu_trace *t);
 	void *ctx;
 	bool on;
+	bool counts;			/* the references are counted (cpu.nread, nwrite); all other
+					 * events of instructions follow from the processor's own
+					 * numbers, and none of them is in the buffer */
 };
 
 struct cpu_config {
@@ -168,6 +171,7 @@ struct cpu {
 	uint64_t salt;
 	uint64_t iwords;		/* bits of an address that say which word of its line */
 	uint64_t nbranch;		/* branches, jumps and erets completed, taken or not */
+	uint64_t nread, nwrite;		/* data references completed; only with trace.counts */
 	uint64_t tgt;			/* where the branch under way goes */
 	int64_t left;			/* ticks until `end`; current only outside and in slow
 					 * paths */
@@ -354,10 +358,14 @@ void cpu_run_le(struct cpu *c);
 void cpu_run_be(struct cpu *c);
 void cpu_run_le_trace(struct cpu *c);
 void cpu_run_be_trace(struct cpu *c);
+void cpu_run_le_count(struct cpu *c);
+void cpu_run_be_count(struct cpu *c);
 
 static inline void cpu_run(struct cpu *c)
 {
-	if (c->trace.on)
+	if (c->trace.on && c->trace.counts)
+		(c->cfg.big_endian ? cpu_run_be_count : cpu_run_le_count)(c);
+	else if (c->trace.on)
 		(c->cfg.big_endian ? cpu_run_be_trace : cpu_run_le_trace)(c);
 	else
 		(c->cfg.big_endian ? cpu_run_be : cpu_run_le)(c);

@@ -210,7 +210,7 @@ static void i_decode(struct cpu *c, unsigned line, uint64_t va)
 	struct cpu_ibuf *b = &c->ibuf[pa >> c->ishift & (CPU_IBUFS - 1)];
 	unsigned n = 1u << c->ishift;
 
-	va = c->trace.on ? va >> c->ishift << c->ishift : 0;
+	va = c->trace.on && !c->trace.counts ? va >> c->ishift << c->ishift : 0;
 	if (c->iline[b->user].op == b->op) {
 		c->iline[b->user].op = NULL;
 		c->iline[b->user].tag = NO_TAG;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* interp.h - the interpreter, a template: interp_{le,be}{,_trace}.c include it with RUN, BE, TRACE
- * set
+/* interp.h - the interpreter, a template: interp_{le,be}{,_trace,_count}.c include it with RUN, BE
+ * and TRACE set: 0 no trace, 1 events, 2 references are counted
  *
  * HOT. Threaded code over decoded instruction-cache lines. What a line is, when it is valid and why
  * one compare suffices for a data reference: cpu.h, invariants (1) to (5).
@@ -63,7 +63,7 @@
 #define NEEDFPU		if (unlikely(!(c->status & ST_CU1))) { c->exc_ce = 1; RAISE(EXC_CPU); }
 #define SLOW		(c->left = left - (op - start))
 
-#if TRACE
+#if TRACE == 1
 #define TR_ID(o)	(*(const uint32_t *)(idbase + ((uintptr_t)(o) >> 2)))
 #define TR_EVENT(k, f, sz, i, a, v) do {						\
 	struct pm_event *ev_ = c->trace.ev++;						\
@@ -80,7 +80,11 @@
 #else
 #define OP(id)		L_##id:
 #define TR_EVENT(k, f, sz, i, a, v)	(void)0
+#if TRACE == 2
+#define TR_REF(k, a, sz, v)	((k) == PM_EV_READ ? c->nread++ : c->nwrite++)
+#else
 #define TR_REF(k, a, sz, v)	(void)0
+#endif
 #define TR_BRANCH(f, to)	(void)0
 #define TR_WORD(o, a, w)	(void)0
 #define TR_FLUSH	(void)0
@@ -208,7 +212,7 @@ void RUN(struct cpu *c)
 	struct cpu_iline *il;
 	uint32_t word;
 	bool ok;
-#if TRACE
+#if TRACE == 1
 	uintptr_t idbase = 0;
 	const uintptr_t idlines = (uintptr_t)c->insn_id - ((uintptr_t)c->ibuf >> 2);
 	uint32_t slot_id = 0;
@@ -255,7 +259,7 @@ enter:
 	if (likely(il && !c->in_delay && left > RUN_MAX)) {
 		start = op = IOP(il, pc);
 		bias = il->bias;
-#if TRACE
+#if TRACE == 1
 		idbase = idlines;
 #endif
 		goto *op->go;
@@ -274,7 +278,7 @@ alone:
 		c->in_delay = false;
 		start = op = o;
 		bias = pc - ((uintptr_t)op >> 2);
-#if TRACE
+#if TRACE == 1
 		slot_id = c->insn_intern(c->insn_ctx, pc, word);
 		idbase = (uintptr_t)&slot_id - ((uintptr_t)op >> 2);
 #endif
@@ -288,7 +292,7 @@ jump:
 		goto enter;
 	start = op = IOP(il, pc);
 	bias = il->bias;
-#if TRACE
+#if TRACE == 1
 	idbase = idlines;
 #endif
 	goto *op->go;
@@ -305,7 +309,7 @@ take:
 		SLOT(DO_or(;));
 	}
 	left -= op - start + 1;
-#if TRACE
+#if TRACE == 1
 	slot_id = TR_ID(op + 1);
 	idbase = (uintptr_t)&slot_id - ((uintptr_t)c->scratch >> 2);
 #endif
@@ -342,7 +346,7 @@ special:	/* a branch (to c->tgt, taken or not) without its delay slot behind it 
 	c->in_delay = false;
 	c->scratch[0] = il->op[0];
 	bias = pc - ((uintptr_t)c->scratch >> 2);
-#if TRACE
+#if TRACE == 1
 	idbase = idlines;
 	slot_id = TR_ID(il->op);
 	idbase = (uintptr_t)&slot_id - ((uintptr_t)c->scratch >> 2);
@@ -450,7 +454,7 @@ raise:
 	 * way */
 	if (c->exc != EXC_SYS && c->exc != EXC_BP && c->exc != EXC_TR) {
 		c->exceptions++;
-#if TRACE
+#if TRACE == 1
 		while (c->trace.ev > c->trace.first && (--c->trace.ev)->kind != PM_EV_INSN)
 			;
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "trace/tally.h"
 
 #define EVENTS	4096
 #define SLACK	256		/* events of one line and its delay slot, exceptions */
@@ -33,6 +34,8 @@ struct machine_tracer {
 	struct pm_err err;
 	struct tracer_config cfg;
 	bool done, directories;
+	bool counts;			/* of instructions and what they do: pm_feed.counts */
+	uint64_t insns0, branches0;	/* the processor's, when counting began */
 	uint64_t directory;
 	bool big_endian;
 	uint64_t instructions;
@@ -168,8 +171,10 @@ struct machine_tracer *tracer_new(struct pm_pipeline *p, struct cpu *c,
 	if (cfg->every_cycle)
 		t->stamped = pm_alloc(2 * (EVENTS + SLACK) * sizeof *t->stamped);
 	t->cfg = *cfg;
-	if (!cfg->wait_go)
+	if (!cfg->wait_go) {		/* else tracing begins inside an instruction */
+		t->counts = !cfg->every_cycle && pm_pipeline_feed(p, 1).counts;
 		tracer_on(t, c);
+	}
 	return t;
 }
 
@@ -177,8 +182,11 @@ void tracer_on(struct machine_tracer *t, struct cpu *c)
 {
 	c->trace = (struct cpu_trace){
 		.ev = t->buf, .first = t->buf, .high = t->buf + EVENTS, .flush = flush, .ctx = t,
-		.on = true,
+		.on = true, .counts = t->counts,
 	};
+	c->nread = c->nwrite = 0;
+	t->insns0 = cpu_instructions(c);
+	t->branches0 = c->nbranch;
 	c->insn_intern = intern;
 	c->insn_ctx = t;
 	c->attn = true;		/* the traced variant of the interpreter takes over */
@@ -274,10 +282,25 @@ void tracer_kernel(struct machine_tracer *t, struct cpu *c, const struct pm_rare
 	add_event(t, c, kernel_event(t, r, type));
 }
 
+static void push_counts(struct machine_tracer *t, const struct cpu *c)
+{
+	struct pm_tally n = { .insns = cpu_instructions(c) - t->insns0 };
+
+	n.kind[PM_EV_INSN] = n.insns;
+	n.kind[PM_EV_READ] = c->nread;
+	n.kind[PM_EV_WRITE] = c->nwrite;
+	n.kind[PM_EV_BRANCH] = c->nbranch - t->branches0;
+	t->instructions = n.insns;
+	if (!pm_failed(&t->err))
+		pm_pipeline_push_counts(t->p, &t->stream, &n, &t->err);
+}
+
 enum pm_status tracer_finish(struct machine_tracer *t, struct cpu *c, struct pm_err *err)
 {
 	if (c->trace.on || c->trace.ev != c->trace.first)
 		flush(t, &c->trace);
+	if (c->trace.on && t->counts)
+		push_counts(t, c);
 	c->trace.on = false;
 	if (pm_failed(&t->err)) {
 		*err = t->err;

@@ -33,6 +33,8 @@ struct tracer_config {
 	bool unknown_spaces;
 };
 
+/* If counts are all that @p wants (pm_feed.counts), and the trace begins with the run, instructions
+ * and their references make no events: their numbers come at the end. */
 struct machine_tracer;
 /* @p: started by the caller with TRACER_FACTS, and PM_HAS_KERNEL if tracer_kernel() is to be
  * called; borrowed. */
