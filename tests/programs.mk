@@ -8,7 +8,8 @@ VICTIMS := $(patsubst tests/programs/%,$(P)/%,$(basename $(shell grep -lE "^int 
 	tests/programs/*.c tests/programs/*.cc tests/programs/*.S)))
 # The same programs, linked in other ways.
 VICTIMS += $(P)/threads-static $(P)/signals-static-pie $(P)/forks-nopie $(P)/jumps-stripped \
-	$(P)/exceptions-static $(P)/signals-O0 $(P)/vector-static $(P)/segv-nopie
+	$(P)/exceptions-static $(P)/signals-O0 $(P)/vector-static $(P)/segv-nopie $(P)/faults-static \
+	$(P)/cursor-static $(P)/exits-static
 ifneq ($(shell command -v musl-gcc 2>/dev/null),)
 VICTIMS += $(P)/signals-musl $(P)/threads-musl $(P)/forks-musl-static $(P)/segv-musl $(P)/moved-musl-static
 endif

@@ -6,7 +6,7 @@ $ "$TESTS/oracle/compare" -f "$PROGRAMS/bare" | sed 's,^/.*/,,'
 > bare: equal: 5 instructions at 5 addresses
 $ "$TESTS/oracle/compare" "$PROGRAMS/unknown" | sed 's,^/.*/,,; s/equal: .*/equal/'
 > unknown: equal
-$ "$TESTS/oracle/compare" "$PROGRAMS/faults" beyond | sed 's,^/.*/,,; s/equal: .*/equal/'
-> faults: equal
+$ "$TESTS/oracle/compare" "$PROGRAMS/faults-static" beyond | sed 's,^/.*/,,; s/equal: .*/equal/'
+> faults-static: equal
 $ "$TESTS/oracle/compare" /bin/true | sed 's/equal: .*/equal/'
 > /usr/bin/true: equal

@@ -33,15 +33,16 @@ $ sed '4s/1000/999/' c.1 > f; "$TESTS/oracle/compare-counts" c.1 f
 >   0x401008: 1000, 999
 ? 1
 # Exit status and deaths are the program's own.
-$ "$BUILD/tests/oracle/singlestep" -o sum -- "$PROGRAMS/exits" 7
+$ "$BUILD/tests/oracle/singlestep" -o sum -- "$PROGRAMS/exits-static" 7
 > about to end: 7
 > atexit
 ? 7
-$ exec "$BUILD/tests/oracle/singlestep" -o sum -- "$PROGRAMS/exits" segv
+$ exec "$BUILD/tests/oracle/singlestep" -o sum -- "$PROGRAMS/exits-static" segv
 > about to end: segv
 ? 139
 # exec, fork: every process image is counted by itself.
-$ "$BUILD/tests/oracle/singlestep" -f -o sum -- env -i "$PROGRAMS/bare"
+$ echo 'int execve(char *, char **, char **); int main(int c, char **v) { return execve(v[1], v + 1, v + c); }' | gcc -O1 -static -xc -o other -
++ "$BUILD/tests/oracle/singlestep" -f -o sum -- ./other "$PROGRAMS/bare"
 + sed 's,^1.*,1,;s, /.*/, ,' sum
 > good
 > 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flags: -Wl,-z,now
+/* flags: -static
  *
  * handover.c - threads of which one runs at a time, in a fixed order: each waits in read() until
  * the one before it is done, so that what every one of them executes is the same in all runs,

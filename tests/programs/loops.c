@@ -77,8 +77,8 @@ int main(int argc, char **argv)
 		      0);
 	for (unsigned i = 0; i < 1024; i++)
 		next[i] = (unsigned short)((i * 389 + 7) % (PAGES * 4096 - 2));
-	for (unsigned i = 0; i < PAGES * 4096; i++)
-		window[i] = (unsigned char)(i * i >> 7);
+	for (unsigned long i = 0; i < PAGES * 4096 / sizeof i; i++)
+		((unsigned long *)(void *)window)[i] = i * i * 0x9e3779b97f4a7c15;
 	if (argc > 1) {
 		left = 200000;
 		memset(window, 0, PAGES * 4096);

@@ -51,7 +51,6 @@ static void strings(void)
 {
 	char *mid = area + PAGE - 100, *end = area + 2 * PAGE + 100;
 
-	memset(area, 0, 12 * PAGE);
 	EACH_WAY(STRING("rep movsb", area, mid, 300));
 	EACH_WAY(STRING("rep movsq", mid, area, 40));
 	EACH_WAY(STRING("rep stosl", area, mid, 50));
@@ -61,7 +60,7 @@ static void strings(void)
 	EACH_WAY(STRING("repe scasb", mid, mid, 300));
 	EACH_WAY(STRING("rep lodsb", mid, mid, 300));
 	EACH_WAY(STRING("repne scasw", mid, mid, 0));
-	EACH_WAY(STRING("rep stosb", area, mid, 2 * PAGE));
+	EACH_WAY(STRING("rep stosb", area, mid, PAGE + 200));
 	EACH_WAY(STRING("rep movsl", area + PAGE, end, 30));
 	EACH_WAY(STRING("movsq; movsb; stosl; lodsw; cmpsb; scasl", mid + 90, mid + 90, 0));
 }
