@@ -27,8 +27,10 @@ $(STRESS): tests/stress/stress.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g $(WARN) -o $@ $<
 
+# Tests are many and run once: to compile them well takes longer than they do. For a debugger: TEST_OPT='-O0 -g'.
 # REST_OPT=-O0: tests, and what does not trace processes, are compiled without optimization.
-TEST_CFLAGS = $(CFLAGS) $(REST_OPT)
+TEST_OPT ?= -O1 -g1
+TEST_CFLAGS = $(CFLAGS) $(or $(REST_OPT),$(TEST_OPT))
 ifdef REST_OPT
 REST := analyse cli report sweep transform library collect/citcat \
         collect/instrument collect/machine collect/qemu collect/query collect/record
