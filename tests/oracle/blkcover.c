@@ -53,7 +53,10 @@ static struct slot *find(uint64_t pc)
 	for (; slot[at & mask].used && slot[at & mask].pc != pc; at++)
 		;
 	at &= mask;
-	used += !slot[at].used;
+	if (!slot[at].used && used++ > mask - mask / 4) {
+		puts("many instructions are in no block");
+		exit(1);
+	}
 	slot[at].used = 1;
 	slot[at].pc = pc;
 	return &slot[at];
@@ -75,7 +78,7 @@ int main(int argc, char **argv)
 	stream = all(argv[3], &nstream);
 	w = nblk >= 32 && !memcmp(blk + 24, "IDT64\0\0\0", 8) ? 8 : 4;
 	blocks = number(blk, w);
-	for (mask = 1; mask < nblk + nstream / 64 + (1 << 20); mask *= 2)
+	for (mask = 1; mask < nblk / 2 + (1 << 12); mask *= 2)
 		;
 	slot = calloc(mask--, sizeof *slot);
 	if (!slot)
