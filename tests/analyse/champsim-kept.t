@@ -4,15 +4,17 @@
 # the tick of the clock in which it begins are not relied upon.
 $ cat >cxx <<'E'
 + #!/bin/sh
-+ # What the compiler has made of the same text before is given again: the compiler takes two seconds, and its preprocessor 0.2.
++ # What the compiler has made of the same text before, or said of it, is given again: it takes two seconds, and its preprocessor 0.2.
 + echo >>"$CALLS"
 + [ -f linked ] && set -- "$@" -L. -Wl,--no-as-needed -lgone -Wl,-rpath,"$PWD"
 + set -- "$@" -O0
 + for a; do case $a in -o*) to=${a#-o};; *.o) exec c++ "$@";; esac; done
 + c++ "$@" -E -P || exit
-+ made=$CALLS-$({ echo "$*"; cat "$to"; } | sed "s,${to%/*},,g" | cksum | tr ' ' -)
++ made=$CALLS-$({ echo "$*"; tr -s '\n' <"$to"; } | sed "s,${to%/*},,g" | cksum | tr ' ' -)
 + [ -f "$made" ] && exec cp "$made" "$to"
-+ c++ "$@" && cp "$to" "$made.$$" && mv "$made.$$" "$made"
++ [ -f "$made-no" ] && { cat "$made-no" >&2; exit 1; }
++ c++ "$@" 2>"$made.$$" || { cat "$made.$$" >&2; mv "$made.$$" "$made-no"; exit 1; }
++ cp "$to" "$made.$$" && mv "$made.$$" "$made"
 + E
 + cat >r <<'E'
 + sleep .02; export XDG_CACHE_HOME="${C-$PWD/cache}"
