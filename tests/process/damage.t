@@ -20,17 +20,17 @@ $ cat > harm.pl <<'E'
 + elsif ($how == 3) { truncate $f, $at; }
 + else { put($at & ~7, pack 'V*', map { int rand 1 << 32 } 1 .. 64); }
 + E
-+ . ./run.sh; n=0; said=0; for seed in $(seq 60); do
++ . ./run.sh; n=0; said=0; for seed in $(seq 30); do
 + 	fresh; set -- d/pugmark-code-*; shift $((seed % $#)); touch -r "$1" time; perl harm.pl $seed "$1"; touch -r time "$1"; cmp -s "$1" kept/"${1#d/}" && continue
 + 	check $seed "$1"; n=$((n + 1)); [ "$(grep -c . log)" = 1 ] && said=$((said + 1)); check $seed "$1" again; [ -s log ] && cat log
-+ done; echo $((n > 40)) $((said > n - 5))
++ done; echo $((n > 20)) $((said > n - 4))
 > 1 1
 # What has the name of a file and is none does not stop anybody, nor what it leads to.
-$ . ./run.sh; for what in fifo link device; do for f in kept/pugmark-*; do fresh; f=d/${f#kept/}; rm $f
+$ . ./run.sh; kinds() { ls -d kept/pugmark-* | awk -F- '!n[$2]++'; }; for what in fifo link device; do for f in $(kinds); do fresh; f=d/${f#kept/}; rm $f
 + 	case $what in fifo) mkfifo $f;; link) ln -s "$PWD/there" $f;; device) mknod $f c 1 5 2>/dev/null || mkfifo $f;; esac
 + 	check $what $f; sed 's/.*removed/removed/' log; check $what $f again; cat log; test -f $f || echo "$what $f: not made again"
-+ done; done > all; n=$(ls kept | grep -c .); echo $(($(grep -c . all) - 3 * n)); sort -u all; ls there 2>&1 | grep -c 'No such'
-+ for f in kept/pugmark-*; do fresh; f=d/${f#kept/}; rm $f; mkdir $f; check directory $f; cat log; check directory $f; cat log; done
++ done; done > all; n=$(kinds | grep -c .); echo $(($(grep -c . all) - 3 * n)); sort -u all; ls there 2>&1 | grep -c 'No such'
++ for f in $(kinds); do fresh; f=d/${f#kept/}; rm $f; mkdir $f; check directory $f; cat log; check directory $f; cat log; done
 > 0
 > removed from the cache: it is not a regular file
 > 1
@@ -58,6 +58,6 @@ $ cat > change.pl <<'E'
 + E
 + one() { pugmark run -q --json j --cache-dir "$PWD/$1" -- perl change.pl $2 $3 2> log; }; for i in 1 2; do one p none > want; done; cp -a p perls
 + for how in cut half zero; do rm -rf p; cp -a perls p; chmod u+w p/*
-+ 	for f in perls/pugmark-code-*; do one p $how p/${f#perls/} > got; case $? in 0) cmp want got;; 135|139|132) ;; *) echo "status $?"; cat log;; esac
++ 	for f in $(ls -S perls/pugmark-code-* | head -n 3); do one p $how p/${f#perls/} > got; case $? in 0) cmp want got;; 135|139|132) ;; *) echo "status $?"; cat log;; esac
 + 		grep -c 'fault of pugmark' log | grep -v 0; one p none | cmp - want; cat log; done
 + 	one p $how "p/pugmark-code-*" > got; one p none | cmp - want; done

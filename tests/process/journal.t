@@ -30,7 +30,7 @@ $ . ./run.sh; for p in "$more" "$other" "$few"; do
 > equal
 # What is damaged, cut short, what others can write or another file than it seems is not believed, and where it can be, it is replaced.
 $ . ./run.sh; size=$(cat added/pugmark-more-* | wc -c)
-+ for at in 3 8 16 40 70 90 100 110 $(seq 150 $((size / 40)) $size); do rm -rf g; cp -a added g
++ for at in 3 8 16 40 70 90 100 110 $(seq 150 $((size / 16)) $size); do rm -rf g; cp -a added g
 + 	printf '\377\003\200' | dd of=$(ls g/pugmark-more-*) bs=1 seek=$((at - 3)) conv=notrunc status=none
 + 	run "$more" > log; cmp out native; run "$more" > log; cmp -s log base || echo "at $at: for ever"
 + done
