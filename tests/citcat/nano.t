@@ -110,7 +110,7 @@ $ cat >cuts <<'END'
 + # cuts CAT: around the beginning of the 20th report
 + head -c 64 $1 >head; tail -c +65 $1 | zstd -dcq >records
 + at=$(od -An -v -tx1 -w16 records | awk '($1 == "05" || $1 == "0a") && $9 $10 $11 $12 == "1f030024" { go = 1 } go && $9 $10 $11 $12 == "1f030000" && ++n == 20 { print NR - 1; exit }')
-+ for n in $(seq $((at - 20)) $((at + 12))); do { cat head; head -c $((16 * n)) records | zstd -cq1 --check; } >cut.cat; pugmark citcat verify cut.cat 2>&1 | sed 's/ in .*//'; done | sort | uniq -c | tr -s ' '
++ for n in $(seq $((at - 20)) $((at + 12))); do { cat head; head -c $((16 * n)) records | zstd -cq1 --check; } >cut.cat; pugmark citcat verify cut.cat; done 2>&1 | sed 's/ in .*//' | sort | uniq -c | tr -s ' '
 + END
 $ sh cuts n.cat; sh cuts s.cat
 >  33 0 differences
@@ -120,10 +120,10 @@ $ pugmark citcat extract n.cat >/dev/null; cat >flip <<'END'
 + # flip FILE BYTE: its lowest bit
 + v=$(od -An -tu1 -j $2 -N 1 $1); printf "\\$(printf %o $((v ^ 1)))" | dd of=$1 bs=1 seek=$2 conv=notrunc 2>/dev/null
 + END
-$ for f in ims aes; do n=$(stat -c %s n.$f); for i in $(seq 0 29); do cp n.ims f.ims; cp n.aes f.aes; sh flip f.$f $((i * (n - 1) / 29)); pugmark citcat replay f.ims f.aes 2>&1 | grep -c '^pugmark: f'; done; done | sort | uniq -c
->      60 1
-$ n=$(stat -c %s n.cat); for i in $(seq 0 29); do cp n.cat f.cat; sh flip f.cat $((i * (n - 1) / 29)); pugmark citcat verify f.cat 2>&1 | grep -c '0 differences'; done | sort | uniq -c
->      30 0
+$ for f in ims aes; do n=$(stat -c %s n.$f); for i in $(seq 0 14); do cp n.ims f.ims; cp n.aes f.aes; sh flip f.$f $((i * (n - 1) / 14)); pugmark citcat replay f.ims f.aes 2>&1 | grep -c '^pugmark: f'; done; done | sort | uniq -c
+>      30 1
+$ n=$(stat -c %s n.cat); for i in $(seq 0 14); do cp n.cat f.cat; sh flip f.cat $((i * (n - 1) / 14)); pugmark citcat verify f.cat 2>&1 | grep -c '0 differences'; done | sort | uniq -c
+>      15 0
 $ end() { printf 'f.%s:0x%x:' $1 $(($(stat -c %s n.$1) - 8)); }; cp n.ims f.ims; sh flip f.ims 1007; pugmark citcat replay f.ims n.aes 2>&1 | sed "s/$(end ims)/f.ims:SUM:/" >&2; cp n.aes f.aes; sh flip f.aes 1000; pugmark citcat replay n.ims f.aes 2>&1 | sed "s/$(end aes)/f.aes:SUM:/" >&2; cp n.cat f.cat; sh flip f.cat 50; pugmark citcat verify f.cat
 ! pugmark: f.ims:SUM: the checksum is wrong: the file is damaged or cut off
 ! pugmark: f.aes:SUM: the checksum is wrong: the file is damaged or cut off
