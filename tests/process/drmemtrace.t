@@ -31,7 +31,7 @@ $ pugmark run -q --exec -o t.pug -- "$PROGRAMS/signals" >said; pugmark convert -
 > files, good
 > 12
 # a region of the program has holes: windows
-$ sh try true; rm -rf o; pugmark run -q --every 20000 --for 500 -t drmemtrace:dir,gzip -o o -- gzip -c "$PROGRAMS/loops" >said; gunzip o/*.gz; "$BUILD/tests/oracle/drmemtrace_check" o/* 2>n | sed 's/^[0-9]* //'
+$ head -c 60000 "$PROGRAMS/loops" >in; sh try true; rm -rf o; pugmark run -q --every 20000 --for 500 -t drmemtrace:dir,gzip -o o -- gzip -c in >said; gunzip o/*.gz; "$BUILD/tests/oracle/drmemtrace_check" o/* 2>n | sed 's/^[0-9]* //'
 > files, good
 > files, good
 # one file with all of them is for whoever wants one; a note says what tools think of it
