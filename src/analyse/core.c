@@ -7,7 +7,7 @@
 #include "analyse/core_work.h"
 #include "base/mem.h"
 
-#define AHEAD_FIRST	4096		/* cycles that the calendar covers at first; it grows */
+#define AHEAD_FIRST	1024		/* cycles that the calendar covers at first; it grows */
 #define BUSY_MOST	64		/* more than the cycles that a port stays taken */
 #define LINES		4096		/* lines on their way or just arrived, direct-mapped */
 #define WORDS		1024		/* 8-byte words of stores, direct-mapped */
@@ -42,11 +42,19 @@ struct calendar { uint32_t *v; uint64_t mask; };
 
 /* What is known of an instruction before it is looked at: what cannot be costs nothing then. */
 enum shape {
-	BARE,				/* USUAL, and without loads or stores */
-	USUAL,				/* its rule is not odd, nor is the core, and its code came
-					 * without delay */
+	BARE,				/* neither is it odd nor the core, and it has no loads or
+					 * stores */
+	LOAD,				/* ... but for one load */
+	STORE,				/* ... but for one store */
+	USUAL,				/* ... any loads and stores */
 	ANY
 };
+#define LOADS_OF(shape, op)	((shape) == BARE || (shape) == STORE ? 0u	\
+				 : (shape) == LOAD		     ? 1u	\
+								     : (op)->nload)
+#define STORES_OF(shape, op)	((shape) == BARE || (shape) == LOAD ? 0u	\
+				 : (shape) == STORE		    ? 1u	\
+								    : (op)->nstore)
 
 /* Where the last instruction has left the core. core_run() keeps it in registers. */
 #define AT_START	(PM_CORE_WRONG + 1)	/* no instruction has redirected fetch */
@@ -63,6 +71,7 @@ struct core_now {
 	uint32_t waiting;		/* operations in the calendar, which are those that have
 					 * not left the scheduler */
 	uint8_t redirect;		/* enum pm_core_redirect */
+	bool odd;			/* the core is, or the last one was serialising */
 };
 
 /* (10) What predicts branches ahead of fetch. */
@@ -131,12 +140,12 @@ uint32_t pm_core_ports(const struct pm_core_conf *c, unsigned class)
 	}
 }
 
-/* For the last @n, and as many as an operation has. */
+/* For the last @n, and one more: see remember_commit(). */
 static struct ring ring_of(unsigned n)
 {
 	struct ring r = { .mask = 1 };
 
-	while (r.mask < n + 256u)
+	while (r.mask < n + 1u)
 		r.mask *= 2;
 	r.v = pm_alloc(r.mask-- * sizeof *r.v);
 	return r;
@@ -402,7 +411,9 @@ INLINE void fetch_one(struct pm_core *k, struct core_now *n, const struct core_i
 	const uint64_t before = n->fetch,
 		       left = k->queue.v[(n->ninsn - k->c.queue) & k->queue.mask];
 	const uint32_t bytes = n->bytes + op->len;
-	const bool full = (n->insns == k->c.fetch) | ((bytes > k->c.bytes) & (n->insns > 0));
+	/* the first of a group fits: what is not odd has no more than CORE_BYTES */
+	const bool full = (n->insns == k->c.fetch) |
+			  ((bytes > k->c.bytes) & (shape != ANY || n->insns > 0));
 	uint64_t fetch = before;
 	bool more;
 
@@ -450,14 +461,17 @@ INLINE void fetch_after(struct pm_core *k, struct core_now *n, const struct core
 	}
 }
 
-/* (2) Dispatch waits until @entries of the scheduler are free. What waited longest for its issue
- * leaves first, so all that issues from cycle @d on is still there. */
-INLINE uint64_t enter_iq(struct pm_core *k, struct core_now *n, unsigned entries, uint64_t d)
+/* (2) In cycle @d the scheduler has no room for @entries. Returns when it has: what waited longest
+ * for its issue leaves first, so all that issues from cycle @d on is still there. */
+static __attribute__((noinline)) uint64_t enter_iq(const struct pm_core *k, uint64_t waiting,
+						   unsigned entries, uint64_t dispatch, uint64_t d)
 {
-	if (d > n->dispatch)
-		pass_cycles(k, n, n->dispatch, d);
-	for (; __builtin_expect(n->waiting + entries > k->c.iq, 0) && n->waiting; d++)
-		pass_cycles(k, n, d, d + 1);
+	const struct calendar c = k->calendar;
+
+	for (uint64_t t = dispatch; t < d; t++)
+		waiting -= c.v[t & c.mask] / ISSUE;
+	for (; waiting && waiting + entries > k->c.iq; d++)
+		waiting -= c.v[d & c.mask] / ISSUE;
 	return d;
 }
 
@@ -562,11 +576,10 @@ static enum pm_core_slot slot_of_redirect(unsigned redirect)
 
 /* (2) Dispatch in cycle @d, later than that of the instruction before: what became of the slots
  * between. @store: of a full store queue, the one that had to leave. */
-INLINE void next_cycle(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		       enum shape shape, uint64_t d, uint64_t missed, uint64_t store,
-		       uint64_t store_left)
+INLINE void lost_slots(struct pm_core *k, const struct core_now *n, const struct core_insn *op,
+		       uint64_t d, uint64_t missed, uint64_t store, uint64_t store_left)
 {
-	const bool serial = shape == ANY && op->rule->serial && n->commit + 1 > k->barrier;
+	const bool serial = op->rule->serial && n->commit + 1 > k->barrier;
 	const struct core_slots_wait w = {
 		.pc = op->pc,
 		.before = n->dispatch,
@@ -585,9 +598,6 @@ INLINE void next_cycle(struct pm_core *k, struct core_now *n, const struct core_
 	};
 
 	core_slots_before(&k->slots_of, n->ninsn, &w);
-	n->dispatch = d;
-	n->slots = 0;
-	n->horizon = d + HORIZON(k->calendar);
 }
 
 /* (2) Dispatch. *@by_store: a full store queue put it off. Commits and writes of stores are in
@@ -597,19 +607,20 @@ INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_in
 {
 	const struct pm_core_conf *c = &k->c;
 	const struct core_rule *r = op->rule;
-	const unsigned uops = r->uops, refs = shape == BARE ? 0 : op->nload + op->nstore;
+	const unsigned uops = r->uops, loads = LOADS_OF(shape, op), stores = STORES_OF(shape, op),
+		       entries = loads + stores + r->issues;
 	uint64_t d = max(n->came, n->dispatch + (n->slots + uops > c->width));
 	uint64_t store = 0, left = 0;
 
-	d = max(d, k->barrier);
-	if (shape == ANY && r->serial)
-		d = max(d, n->commit + 1);
+	/* what follows the first one behind a barrier is later anyway */
+	if (shape == ANY)
+		d = max(d, r->serial ? max(n->commit + 1, k->barrier) : k->barrier);
 	d = max(d, k->rob.v[(n->nuop + (shape == ANY ? r->rob : uops) - 1 - c->rob) &
 			    k->rob.mask] + 1);
-	if (shape != BARE && op->nload)
-		d = max(d, k->lq.v[(n->nload + op->nload - 1 - c->lq) & k->lq.mask] + 1);
-	if (shape != BARE && op->nstore) {
-		const uint64_t i = n->nstore + op->nstore - 1 - c->sq;
+	if (loads)
+		d = max(d, k->lq.v[(n->nload + loads - 1 - c->lq) & k->lq.mask] + 1);
+	if (stores) {
+		const uint64_t i = n->nstore + stores - 1 - c->sq;
 
 		if (__builtin_expect(k->sq.v[i & k->sq.mask] + 1 > d, 0)) {
 			d = left = k->sq.v[i & k->sq.mask] + 1;
@@ -617,10 +628,19 @@ INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_in
 			*by_store = true;
 		}
 	}
-	d = enter_iq(k, n, refs + r->issues, d);
-	n->waiting += refs + r->issues;
-	if (d > n->dispatch)
-		next_cycle(k, n, op, shape, d, missed, store, left);
+	if (__builtin_expect(n->waiting + entries > c->iq, 0))
+		d = enter_iq(k, n->waiting, entries, n->dispatch, d);
+	if (d > n->dispatch) {
+		if (shape != ANY && d == n->came && n->redirect == PM_CORE_STRAIGHT)
+			core_slots_fetch(&k->slots_of, d - n->dispatch, n->slots);
+		else
+			lost_slots(k, n, op, d, missed, store, left);
+		pass_cycles(k, n, n->dispatch, d);
+		n->dispatch = d;
+		n->slots = 0;
+		n->horizon = d + HORIZON(k->calendar);
+	}
+	n->waiting += entries;
 	n->slots += uops;
 	k->queue.v[n->ninsn & k->queue.mask] = d;
 }
@@ -736,13 +756,19 @@ INLINE void write_regs(struct pm_core *k, const struct core_rule *r, enum shape 
 /* Data of loads: when the last came, from where, and when that was asked for. */
 struct core_data { uint64_t ready, issued; uint8_t level; bool missed; };
 
-/* What the reorder buffer and the load queue remember of it. Of both one more than there may be:
- * whether there is a second micro-op, or a load, nobody can predict, and that place is written
- * again before it is read. */
+/* Every instruction is ANY to it. */
+INLINE bool odd_core(const struct pm_core *k)
+{
+	return k->c.fdip || k->slots_of.blame || k->c.bytes < CORE_BYTES;
+}
+
+/* What the reorder buffer and the load queue remember of it. Of micro-ops one more than there may
+ * be: whether there is a second nobody can predict, and that place is written again before it is
+ * read. */
 INLINE void remember_commit(struct pm_core *k, struct core_now *n, const struct core_insn *op,
 			    enum shape shape)
 {
-	const unsigned uops = op->rule->uops;
+	const unsigned uops = op->rule->uops, loads = LOADS_OF(shape, op);
 
 	k->rob.v[n->nuop & k->rob.mask] = n->commit;
 	k->rob.v[(n->nuop + 1) & k->rob.mask] = n->commit;
@@ -750,13 +776,12 @@ INLINE void remember_commit(struct pm_core *k, struct core_now *n, const struct 
 		for (unsigned u = 2; u < uops; u++)
 			k->rob.v[(n->nuop + u) & k->rob.mask] = n->commit;
 	n->nuop += uops;
-	if (shape == BARE)
+	for (unsigned i = 0; i < loads; i++)
+		k->lq.v[n->nload++ & k->lq.mask] = n->commit;
+	if (shape != ANY)
 		return;
-	k->lq.v[n->nload & k->lq.mask] = n->commit;
-	for (unsigned i = 1; __builtin_expect(i < op->nload, 0); i++)
-		k->lq.v[(n->nload + i) & k->lq.mask] = n->commit;
-	n->nload += op->nload;
-	if (shape == ANY && op->rule->serial) {
+	n->odd = op->rule->serial || odd_core(k);
+	if (op->rule->serial) {
 		k->barrier = n->commit + 1;
 		k->barrier_pc = op->pc;
 	}
@@ -777,8 +802,8 @@ INLINE void remember_slots(struct pm_core *k, struct core_now *n, const struct c
 	h->exec = exec;
 	h->done = n->done;
 	h->busy = r->busy_as;
-	h->loads = shape != BARE && data->ready;
-	if (shape == BARE)
+	h->loads = LOADS_OF(shape, op) > 0;
+	if (!LOADS_OF(shape, op))
 		return;
 	h->load = data->issued;
 	h->data = data->ready;
@@ -786,9 +811,10 @@ INLINE void remember_slots(struct pm_core *k, struct core_now *n, const struct c
 }
 
 INLINE void load_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		     const struct core_ref *load, uint64_t from, struct core_data *to)
+		     enum shape shape, const struct core_ref *load, uint64_t from,
+		     struct core_data *to)
 {
-	for (unsigned i = 0; i < op->nload; i++) {
+	for (unsigned i = 0; i < LOADS_OF(shape, op); i++) {
 		const uint64_t t = reserve_port(k, n, k->load_ports, ISSUE, k->full + FULL_LOADS,
 						from, 1),
 			       known = load[i].wait ? address_known(k, t, load[i].wait) : t;
@@ -805,9 +831,10 @@ INLINE void load_all(struct pm_core *k, struct core_now *n, const struct core_in
 }
 
 INLINE void store_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		      const struct core_ref *store, uint64_t from, uint64_t *issued, uint64_t *last)
+		      enum shape shape, const struct core_ref *store, uint64_t from,
+		      uint64_t *issued, uint64_t *last)
 {
-	for (unsigned i = 0; i < op->nstore; i++) {
+	for (unsigned i = 0; i < STORES_OF(shape, op); i++) {
 		issued[i] = reserve_port(k, n, k->store_ports, ISSUE, k->full + FULL_STORES,
 					 max(from, n->done), 1);
 		if (store[i].wait)
@@ -823,37 +850,30 @@ INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *o
 	const struct core_rule *r = op->rule;
 	uint64_t ready, exec, addr_ready = 0, issued[4], commit, last, missed;
 	struct core_data data = { .ready = 0 };
-	const unsigned before = n->redirect;
-	const uint64_t branch_pc = n->branch_pc;
-	bool by_store = false, at_once;
+	bool by_store = false;
 
 	fetch_one(k, n, op, shape, &missed);
 	dispatch(k, n, op, shape, missed, &by_store);
-	at_once = n->dispatch == n->came;
 	/* (3) - (5) execution */
 	ready = data_ready(k, r, shape, n->dispatch + 1);
-	if (shape != BARE) {
+	if (shape != BARE)
 		addr_ready = first_ready(k, r, shape, n->dispatch + 1);
-		load_all(k, n, op, load, addr_ready, &data);
-		ready = max(ready, data.ready);
-	}
+	load_all(k, n, op, shape, load, addr_ready, &data);
+	ready = max(ready, data.ready);
 	exec = reserve_port(k, n, r->ports, r->issue, k->full + r->class, ready,
 			    shape == ANY ? r->busy : 1);
 	last = n->done = exec + r->latency;
 	write_regs(k, r, shape, n->done);
-	if (shape != BARE)
-		store_all(k, n, op, store, addr_ready, issued, &last);
+	store_all(k, n, op, shape, store, addr_ready, issued, &last);
 	/* (6) commit */
 	commit = max(last + 1, n->commit + (n->commit_slots + r->uops > k->c.width));
-	k->blame.why = PM_CORE_NO_STALL;
 	if (commit > n->commit + 1)
-		count_stall(k, op, commit - n->commit - 1, before, branch_pc, missed, data.missed,
-			    at_once, by_store);
+		count_stall(k, op, commit - n->commit - 1, n->redirect, n->branch_pc, missed,
+			    data.missed, n->dispatch == n->came, by_store);
 	fetch_after(k, n, op);
 	n->commit_slots = (commit > n->commit ? 0 : n->commit_slots) + r->uops;
 	n->commit = commit;
-	if (shape != BARE)
-		retire_stores(k, n, store, op->nstore, issued);
+	retire_stores(k, n, store, STORES_OF(shape, op), issued);
 	remember_slots(k, n, op, shape, exec, &data);
 	remember_commit(k, n, op, shape);
 	n->ninsn++;
@@ -862,22 +882,36 @@ INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *o
 INLINE void run(struct pm_core *k, const struct core_insn *op, size_t n,
 		const struct core_ref *load, const struct core_ref *store)
 {
-	const bool odd = k->c.fdip || k->slots_of.blame;
+	const struct core_insn *const end = op + n, *const known = end - (n < RULES_AHEAD ? n :
+									  RULES_AHEAD);
 	struct core_now now = k->now;
 
-	for (size_t i = 0; i < n; i++, op++) {
-		if (i + RULES_AHEAD < n)
+	now.odd |= odd_core(k);
+	k->blame.why = PM_CORE_NO_STALL;
+	for (; op < end; op++) {
+		if (op < known)
 			__builtin_prefetch(op[RULES_AHEAD].rule);
-		if (odd || op->rule->odd || op->fetch_level || op->fetch_wait) {
+		if (op->odd || now.odd) {
 			one(k, &now, op, ANY, load, store);
-		} else if (op->nload | op->nstore) {
-			one(k, &now, op, USUAL, load, store);
-		} else {
-			one(k, &now, op, BARE, load, store);
+			load += op->nload;
+			store += op->nstore;
 			continue;
 		}
-		load += op->nload;
-		store += op->nstore;
+		switch (op->nload + 8 * op->nstore) {
+		case 0:
+			one(k, &now, op, BARE, load, store);
+			break;
+		case 1:
+			one(k, &now, op, LOAD, load++, store);
+			break;
+		case 8:
+			one(k, &now, op, STORE, load, store++);
+			break;
+		default:
+			one(k, &now, op, USUAL, load, store);
+			load += op->nload;
+			store += op->nstore;
+		}
 	}
 	k->now = now;
 	k->st.instructions = now.ninsn;
@@ -936,7 +970,8 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 					.redirect = op->redirect,
 					.fetch_level = op->fetch_level,
 					.fetch_wait = op->fetch_wait,
-					.taken = op->taken };
+					.taken = op->taken,
+					.odd = true };
 
 	core_rule_of(k, &s, &r);
 	refs_of(load, op->load, op->load_size, op->load_level, op->load_wait, op->nload);

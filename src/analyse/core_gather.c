@@ -167,6 +167,7 @@ void core_fetch(struct core_sink *s, struct core_insn *op, uint64_t line, uint64
 		level = s->level[pm_cache_access(s->cache, PM_OP_FETCH, addr, 1, false, op->pc)];
 		op->fetch_level = level > op->fetch_level ? level : op->fetch_level;
 		op->fetch_wait = wait > op->fetch_wait ? wait : op->fetch_wait;
+		op->odd |= level || wait;
 		s->fetch_line = line;
 	}
 }

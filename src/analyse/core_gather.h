@@ -35,6 +35,7 @@ static inline struct core_insn *core_begin(struct core_sink *s, uint64_t pc, uns
 	op = g->op + g->n++;
 	*op = (struct core_insn){ .pc = pc, .rule = rule };
 	op->len = len;
+	op->odd = core_is_odd(rule, len);
 	if ((line ^ s->fetch_line) | (line ^ last))
 		core_fetch(s, op, line, last);
 	s->open = true;

@@ -85,6 +85,13 @@ static inline void core_slots_retire(struct core_slots *s, uint64_t n, uint64_t 
 	s->blame(s->ctx, pc, PM_CORE_SLOT_retiring, slots);
 	s->pc[n & s->mask] = pc;
 }
+/* The same where fetch alone was in the way, and fetch went straight on: @cycles since that of the
+ * one before, which has @used slots. Nobody is told whom to blame. */
+static inline void core_slots_fetch(struct core_slots *s, uint64_t cycles, uint32_t used)
+{
+	s->total[PM_CORE_SLOT_bandwidth] +=
+		cycles * s->width - (used < s->width ? used : s->width);
+}
 static inline struct core_slots_head *core_slots_at(struct core_slots *s, uint64_t n)
 {
 	return s->ring + (n & s->mask);

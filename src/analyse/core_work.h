@@ -55,9 +55,17 @@ struct core_insn {
 	uint8_t nload, nstore, len;
 	uint8_t redirect;		/* enum pm_core_redirect */
 	uint8_t fetch_level;
-	bool taken;
+	bool taken : 1;
+	bool odd : 1;			/* its rule is, or it has more than CORE_BYTES, or its code
+					 * came with delay; true is never wrong */
 	uint16_t fetch_wait;		/* cycles of paging */
 };
+#define CORE_BYTES	15		/* of the longest instruction */
+
+static inline bool core_is_odd(const struct core_rule *r, unsigned len)
+{
+	return r->odd || len > CORE_BYTES;
+}
 
 /* core_rules.c: rules that many instructions have in common. */
 struct core_rules { struct core_rule **slot; size_t n, cap; };
