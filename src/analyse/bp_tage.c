@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <emmintrin.h>
+#include <immintrin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,16 +30,21 @@ static inline bool use_avx2(void)
 /* A lane for each table: one AVX2 register, or two of SSE2. */
 typedef uint16_t lanes_t __attribute__((vector_size(2 * LANES)));
 typedef int16_t signed_lanes_t __attribute__((vector_size(2 * LANES)));
+typedef int8_t byte_lanes_t __attribute__((vector_size(2 * LANES)));
+union lanes { lanes_t all; uint16_t v[LANES]; __m128i half[2]; };
 
 /* Three folds of each table: as wide as its index, its tag, its tag - 1. They are the high bits of
  * their lanes, so that what moves beyond the width is gone. */
-enum { FOLD_INDEX, FOLD_TAG, FOLD_TAG1, FOLDS };
+struct fold { union lanes index, tag, tag1; };
 struct folds {
-	lanes_t v[FOLDS];
-	lanes_t in[FOLDS];		/* where a new bit comes in */
-	lanes_t out[FOLDS];		/* where a bit leaves */
-	uint16_t scale[FOLDS][LANES] __attribute__((aligned(32)));	/* 2^width */
-	uint16_t mask[FOLDS][LANES] __attribute__((aligned(32)));	/* 2^width - 1 */
+	struct fold now;
+	struct fold in;			/* where a new bit comes in */
+	struct fold out;		/* where a bit leaves */
+	struct fold scale;		/* 2^width */
+	union lanes index_mask, tag_mask;	/* 2^width - 1 */
+	union lanes table;		/* where its entries begin, behind those of the tables
+					 * before */
+	union lanes path_mask;		/* of as many bits of the path as of history, at most 16 */
 };
 
 struct history {
@@ -50,21 +55,32 @@ struct history {
 	struct folds f;
 };
 
-/* The bits of a batch, which are in the ring: how many have been folded, and what leaves. */
-struct old_bits { unsigned at; lanes_t gone; unsigned left; };
+/* The bits of a batch, which are in the ring: how many of each branch, how many have been folded,
+ * and what leaves. */
+struct old_bits { unsigned at; lanes_t gone; unsigned left; uint8_t of[AHEAD]; };
 
-static void fold_init(struct folds *f, unsigned table, unsigned fold, unsigned len,
-		      unsigned width)
+static void fold_init(struct fold *in, struct fold *out, struct fold *scale, size_t lane,
+		      unsigned len, unsigned width)
 {
-	f->in[fold][table] = 1u << (16 - width);
-	f->out[fold][table] = 1u << (16 - width) << len % width;
-	f->scale[fold][table] = 1u << width;
-	f->mask[fold][table] = (1u << width) - 1;
+	/* @lane: of which table, and fold */
+	((uint16_t *)in)[lane] = 1u << (16 - width);
+	((uint16_t *)out)[lane] = 1u << (16 - width) << len % width;
+	((uint16_t *)scale)[lane] = 1u << width;
 }
 
-INLINE __m128i load(const uint16_t *p)
+static void folds_init(struct folds *f, unsigned tables, const uint16_t *length,
+		       const uint8_t *tag_bits, unsigned log)
 {
-	return _mm_load_si128((const __m128i *)p);
+	for (unsigned i = 0; i < tables; i++) {
+		const unsigned width[] = { log, tag_bits[i], tag_bits[i] - 1 };
+
+		for (unsigned k = 0; k < NR(width); k++)
+			fold_init(&f->in, &f->out, &f->scale, k * LANES + i, length[i], width[k]);
+		f->index_mask.v[i] = (1u << log) - 1;
+		f->tag_mask.v[i] = (1u << tag_bits[i]) - 1;
+		f->table.v[i] = i << log;
+		f->path_mask.v[i] = length[i] < 16 ? (1u << length[i]) - 1 : 65535;
+	}
 }
 
 /* How many bits a branch appends, and which: the first one is @bit[0]. Without a branch, of which
@@ -83,11 +99,12 @@ static inline unsigned bits_of(const struct pm_br *b, uint8_t bit[2])
 
 /* The bits of @n branches, which fold() takes in one by one. There are always two written: those
  * that are none are not counted. */
-INLINE struct old_bits push_all(struct history *h, const struct pm_br *b, size_t n)
+INLINE void push_all(struct history *h, struct old_bits *w, const struct pm_br *b, size_t n)
 {
-	struct old_bits w = { .at = h->at };
 	uint8_t bit[2];
 
+	w->at = h->at;
+	w->left = 0;
 	for (size_t i = 0; i < n; i++) {
 		const unsigned k = bits_of(b + i, bit), at = (h->at - 1) & (RING - 1),
 			       next = (h->at - 2) & (RING - 1);
@@ -95,8 +112,8 @@ INLINE struct old_bits push_all(struct history *h, const struct pm_br *b, size_t
 		h->ring[at] = h->ring[at + RING] = -bit[0];
 		h->ring[next] = h->ring[next + RING] = -bit[1];
 		h->at = (h->at - k) & (RING - 1);
+		w->of[i] = k;
 	}
-	return w;
 }
 
 /* What the next 16 bits push out, of each table: the first one is the sign of its lane. */
@@ -104,94 +121,99 @@ INLINE void look_out(const struct history *h, struct old_bits *w, const uint16_t
 		     unsigned n)
 {
 	const uint8_t *last = h->ring + ((w->at - LEAVE) & (RING - 1));
-	uint16_t gone[LANES] __attribute__((aligned(32))) = { 0 };
+	union lanes gone = { .all = { 0 } };
 
 #pragma GCC unroll 16
 	for (unsigned i = 0; i < n; i++)
-		gone[i] = _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(last + length[i])));
-	memcpy(&w->gone, gone, sizeof gone);
+		gone.v[i] = _mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(last + length[i])));
+	w->gone = gone.all;
 	w->left = LEAVE;
 }
 
-/* The next bit: a fold moves left by one, the new bit comes in, the one that is too old goes, and
- * what has moved beyond the width comes in again. */
-INLINE void fold(const struct history *h, struct old_bits *w, lanes_t v[FOLDS], unsigned bit,
-		 const uint16_t *length, unsigned n)
+/* A fold moves left by one, the new bit comes in, the one that is too old goes, and what has moved
+ * beyond the width comes in again. */
+INLINE void fold_one(union lanes *v, const lanes_t *bit, const lanes_t *gone,
+		     const union lanes *in, const union lanes *out)
 {
-	lanes_t gone;
+	const lanes_t again = (lanes_t)((signed_lanes_t)v->all >> 15);
 
-	if (!w->left)
-		look_out(h, w, length, n);
-	gone = (lanes_t)((signed_lanes_t)w->gone >> 15);
-#pragma GCC unroll 3
-	for (unsigned k = 0; k < FOLDS; k++) {
-		const lanes_t again = (lanes_t)((signed_lanes_t)v[k] >> 15) ^ (uint16_t)-bit;
-
-		v[k] = (v[k] + v[k]) ^ (again & h->f.in[k]) ^ (gone & h->f.out[k]);
-	}
-	w->gone += w->gone;
-	w->left--;
-	w->at = (w->at - 1) & (RING - 1);
+	v->all = (v->all + v->all) ^ ((again ^ *bit) & in->all) ^ (*gone & out->all);
 }
 
-INLINE void history_branch(struct history *h, const struct pm_br *b, struct old_bits *w,
-			   lanes_t v[FOLDS], const uint16_t *length, unsigned n)
+/* The bits of branch @i of the batch. */
+INLINE void fold_branch(struct history *h, struct old_bits *w, size_t i, struct fold *v,
+			const struct pm_br *b, const uint16_t *length, unsigned n)
 {
-	uint8_t bit[2];
-	const unsigned k = bits_of(b, bit);
+	for (unsigned k = w->of[i]; k; k--) {
+		lanes_t bit, gone;
 
-	for (unsigned i = 0; i < k; i++)
-		fold(h, w, v, bit[i], length, n);
+		if (!w->left)
+			look_out(h, w, length, n);
+		w->left--;
+		w->at = (w->at - 1) & (RING - 1);
+		bit = (lanes_t)((byte_lanes_t){ 0 } + (int8_t)h->ring[w->at]);
+		gone = (lanes_t)((signed_lanes_t)w->gone >> 15);
+		w->gone += w->gone;
+		fold_one(&v->index, &bit, &gone, &h->f.in.index, &h->f.out.index);
+		fold_one(&v->tag, &bit, &gone, &h->f.in.tag, &h->f.out.tag);
+		fold_one(&v->tag1, &bit, &gone, &h->f.in.tag1, &h->f.out.tag1);
+	}
 	h->path = (h->path << 1 | ((b->pc ^ b->pc >> 2 ^ b->pc >> 5) & 1)) & 0xffff;
 }
 
-/* (3), for 8 tables from @table on. A lane moves right by s if it is multiplied by 2^(16-s), of
- * which the high half stays. @pc_high is pc moved right by four less than the first table's. */
-struct hashes { uint16_t index[LANES], tag[LANES]; } __attribute__((aligned(16)));
+/* The high halves of products: a lane moves right by s if it is multiplied by 2^(16-s). */
+static inline TARGET_AVX2 void scale_avx2(const union lanes *a, const union lanes *b,
+					  union lanes *to)
+{
+	to->all = (lanes_t)_mm256_mulhi_epu16((__m256i)a->all, (__m256i)b->all);
+}
+
+INLINE union lanes scale(const union lanes *a, const union lanes *b, bool avx2)
+{
+	union lanes to;
+
+	if (avx2) {
+		scale_avx2(a, b, &to);
+	} else {
+		to.half[0] = _mm_mulhi_epu16(a->half[0], b->half[0]);
+		to.half[1] = _mm_mulhi_epu16(a->half[1], b->half[1]);
+	}
+	return to;
+}
+
+/* (3): where in all tables, and the tag. @pc_high is pc moved right by four less than the first
+ * table's. */
+struct hashes { union lanes index, tag; };
 
 /* 2^(16-s) for s = 4, 3, 2, 1, ... */
-static const uint16_t pc_scale[LANES] __attribute__((aligned(16))) = {
+static const union lanes pc_scale = { .v = {
 	1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 12, 1 << 13, 1 << 14, 1 << 15,
 	1 << 12, 1 << 13, 1 << 14, 1 << 15,
-};
+} };
 /* ... for s = 1, 2, 3, 4, 5, ... */
-static const uint16_t path_scale[LANES] __attribute__((aligned(16))) = {
+static const union lanes path_scale = { .v = {
 	1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 15, 1 << 14, 1 << 13,
 	1 << 12, 1 << 11, 1 << 15, 1 << 14,
-};
+} };
 
-INLINE __m128i fold_of(const struct folds *f, unsigned fold, unsigned table)
+INLINE union lanes everywhere(uint16_t x)
 {
-	const uint16_t *v = (const uint16_t *)(f->v + fold);
-
-	return _mm_mulhi_epu16(load(v + table), load(f->scale[fold] + table));
+	return (union lanes){ .all = (lanes_t){ 0 } + x };
 }
 
-/* Of the folds that have been stored in @h. */
-INLINE void hash_lanes(const struct history *h, uint64_t pc, uint64_t pc_high,
-			      unsigned table, const uint16_t *path_mask, struct hashes *to)
+INLINE void hash_lanes(const struct history *h, const struct fold *v, uint64_t pc,
+		       uint64_t pc_high, bool avx2, struct hashes *to)
 {
 	const struct folds *f = &h->f;
-	const __m128i pc0 = _mm_set1_epi16((short)pc), high = _mm_set1_epi16((short)pc_high),
-		      pc9 = _mm_set1_epi16((short)(pc ^ pc >> 9));
-	__m128i q = _mm_and_si128(_mm_set1_epi16((short)h->path), load(path_mask + table)), x, y;
+	const union lanes high = everywhere(pc_high), q = { .all = (uint16_t)h->path & f->path_mask.all },
+			  tag1 = scale(&v->tag1, &f->scale.tag1, avx2);
 
-	x = _mm_xor_si128(pc0, _mm_mulhi_epu16(high, load(pc_scale + table)));
-	x = _mm_xor_si128(x, fold_of(f, FOLD_INDEX, table));
-	q = _mm_xor_si128(q, _mm_mulhi_epu16(q, load(path_scale + table)));
-	x = _mm_and_si128(_mm_xor_si128(x, q), load(f->mask[FOLD_INDEX] + table));
-	_mm_store_si128((__m128i *)(to->index + table), x);
-	y = fold_of(f, FOLD_TAG1, table);
-	y = _mm_xor_si128(_mm_add_epi16(y, y), fold_of(f, FOLD_TAG, table));
-	y = _mm_and_si128(_mm_xor_si128(y, pc9), load(f->mask[FOLD_TAG] + table));
-	_mm_store_si128((__m128i *)(to->tag + table), y);
+	to->index.all = (((uint16_t)pc ^ scale(&high, &pc_scale, avx2).all ^
+			  scale(&v->index, &f->scale.index, avx2).all ^ q.all ^
+			  scale(&q, &path_scale, avx2).all) & f->index_mask.all) | f->table.all;
+	to->tag.all = ((uint16_t)(pc ^ pc >> 9) ^ scale(&v->tag, &f->scale.tag, avx2).all ^
+		       (tag1.all + tag1.all)) & f->tag_mask.all;
 }
-
-/* of the newest min(n, 16) path bits */
-static const uint16_t tage_path_mask[LANES] __attribute__((aligned(16))) = {
-	(1 << 4) - 1, (1 << 7) - 1, (1 << 11) - 1, 65535, 65535, 65535, 65535, 65535,
-	65535, 65535, 65535, 65535,
-};
 
 /* ---- TAGE ----------------------------------------------------------------------------------- */
 
@@ -202,7 +224,7 @@ struct tage_loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
 struct tage_at {
 	struct hashes h;
 	uint16_t base;
-	uint16_t sc[LANES];		/* but for the lowest bit, and what TAGE says */
+	union lanes sc;			/* but for the lowest bit, and what TAGE says */
 };
 
 /* Of each table of the corrector: which bits of what it hashes, none of the rest. */
@@ -212,7 +234,7 @@ struct sc_lengths { sc_lanes_t ghist, local, imli, path, table; };
 struct tage {
 	struct history h;
 	struct sc_lengths sc_of;
-	struct tage_entry table[TAGE_TABLES][1 << TAGE_LOG];
+	struct tage_entry table[TAGE_TABLES << TAGE_LOG];
 	uint8_t base[1 << TAGE_BASE_LOG];
 	int use_alt, tick;
 	uint64_t random;
@@ -224,7 +246,7 @@ struct tage {
 	bool scl;
 	struct tage_loop loop[LOOP_SETS][LOOP_WAYS];
 	int with_loop;
-	int8_t sc[SC_TABLES][1 << SC_LOG];
+	int8_t sc[SC_TABLES << SC_LOG];
 	uint64_t ghist;
 	uint16_t local[256];
 	uint32_t imli;
@@ -258,11 +280,7 @@ static struct tage *tage_new(bool scl)
 	struct tage *t = pm_alloc_lines(sizeof *t);
 
 	memset(t, 0, sizeof *t);
-	for (unsigned i = 0; i < TAGE_TABLES; i++) {
-		fold_init(&t->h.f, i, FOLD_INDEX, tage_length[i], TAGE_LOG);
-		fold_init(&t->h.f, i, FOLD_TAG, tage_length[i], tage_tag_bits[i]);
-		fold_init(&t->h.f, i, FOLD_TAG1, tage_length[i], tage_tag_bits[i] - 1);
-	}
+	folds_init(&t->h.f, TAGE_TABLES, tage_length, tage_tag_bits, TAGE_LOG);
 	memset(t->base, 2, sizeof t->base);
 	sc_init(&t->sc_of);
 	t->random = 1;
@@ -282,26 +300,43 @@ static void *tagescl_create(const struct pm_bp_args *a)
 	return tage_new(true);
 }
 
+/* Which tables have the branch. */
+INLINE unsigned tables_with(const struct tage *t, const struct tage_at *at)
+{
+	const uint16_t *of = at->h.index.v;
+#define TAG(i) t->table[of[i]].tag
+	const union lanes same = { .all = at->h.tag.all == (lanes_t){
+		TAG(0), TAG(1), TAG(2), TAG(3), TAG(4), TAG(5), TAG(6), TAG(7), TAG(8), TAG(9),
+		TAG(10), TAG(11) } };
+#undef TAG
+	_Static_assert(TAGE_TABLES == 12, "as many as are listed");
+
+	return _mm_movemask_epi8(_mm_packs_epi16(same.half[0], same.half[1])) &
+	       ((1u << TAGE_TABLES) - 1);
+}
+
+/* Of table @i, that of the present branch. */
+INLINE struct tage_entry *entry(struct tage *t, const struct tage_at *at, int i)
+{
+	return t->table + at->h.index.v[i];
+}
+
 /* (4) */
 INLINE bool tage_predict(struct tage *t, const struct tage_at *at)
 {
 	const struct tage_entry *e;
-	unsigned hit = 0;
+	unsigned hit = tables_with(t, at);
 
-#pragma GCC unroll 12
-	for (unsigned i = 0; i < TAGE_TABLES; i++)
-		hit |= (unsigned)(t->table[i][at->h.index[i]].tag == at->h.tag[i]) << i;
 	t->at = at;
 	t->provider = hit ? 31 - __builtin_clz(hit) : -1;
 	hit &= ~(hit ? 1u << t->provider : 0);
 	t->alt = hit ? 31 - __builtin_clz(hit) : -1;
-	t->alt_taken = t->alt >= 0 ? t->table[t->alt][at->h.index[t->alt]].ctr >= 0
-				   : t->base[at->base] >= 2;
+	t->alt_taken = t->alt >= 0 ? entry(t, at, t->alt)->ctr >= 0 : t->base[at->base] >= 2;
 	if (t->provider < 0) {
 		t->provider_taken = t->taken = t->alt_taken;
 		return t->taken;
 	}
-	e = t->table[t->provider] + at->h.index[t->provider];
+	e = entry(t, at, t->provider);
 	t->provider_taken = e->ctr >= 0;
 	t->taken = (e->ctr == 0 || e->ctr == -1) && !e->useful && t->use_alt >= 0 ? t->alt_taken
 		: t->provider_taken;
@@ -320,13 +355,13 @@ static __attribute__((noinline)) void allocate(struct tage *t, bool taken)
 	for (unsigned k = 0; k < 2 && (rnd(t) & 3) == 0; k++)
 		i++;
 	for (; i < TAGE_TABLES && got < 2; i++) {
-		struct tage_entry *e = t->table[i] + t->at->h.index[i];
+		struct tage_entry *e = entry(t, t->at, i);
 
 		if (e->useful) {
 			failed++;
 			continue;
 		}
-		*e = (struct tage_entry){ taken ? 0 : -1, 0, t->at->h.tag[i] };
+		*e = (struct tage_entry){ taken ? 0 : -1, 0, t->at->h.tag.v[i] };
 		got++;
 		i++;			/* not in neighbouring tables */
 	}
@@ -336,9 +371,8 @@ static __attribute__((noinline)) void allocate(struct tage *t, bool taken)
 	if (t->tick < 1024)
 		return;
 	t->tick = 0;
-	for (i = 0; i < TAGE_TABLES; i++)
-		for (unsigned k = 0; k < 1u << TAGE_LOG; k++)
-			t->table[i][k].useful >>= 1;
+	for (size_t k = 0; k < NR(t->table); k++)
+		t->table[k].useful >>= 1;
 }
 
 /* (5) */
@@ -349,7 +383,7 @@ INLINE void tage_learn(struct tage *t, bool taken, bool right)
 	uint8_t *base = t->base + t->at->base;
 
 	if (t->provider >= 0) {
-		e = t->table[t->provider] + t->at->h.index[t->provider];
+		e = entry(t, t->at, t->provider);
 		if ((e->ctr == 0 || e->ctr == -1) && !e->useful) {
 			if (t->provider_taken == taken)
 				grow = false;
@@ -365,7 +399,7 @@ INLINE void tage_learn(struct tage *t, bool taken, bool right)
 	}
 	if (!e->useful) {
 		if (t->alt >= 0) {
-			struct tage_entry *a = t->table[t->alt] + t->at->h.index[t->alt];
+			struct tage_entry *a = entry(t, t->at, t->alt);
 
 			a->ctr = clip_step(a->ctr, taken, -4, 3);
 		} else {
@@ -459,13 +493,13 @@ INLINE uint32_t sc_hash(uint64_t pc, uint64_t h, unsigned i)
 }
 
 /* Confidence of TAGE: 0 weak, 1 medium, 2 strong. */
-static unsigned tage_confidence(const struct tage *t)
+INLINE unsigned tage_confidence(struct tage *t)
 {
 	int c;
 
 	if (t->provider < 0)
 		return t->base[t->at->base] == 0 || t->base[t->at->base] == 3 ? 2 : 0;
-	c = t->table[t->provider][t->at->h.index[t->provider]].ctr;
+	c = entry(t, t->at, t->provider)->ctr;
 	c = c >= 0 ? c : -1 - c;		/* 0..3 */
 	return c == 3 ? 2 : c > 0;
 }
@@ -479,7 +513,7 @@ static unsigned tage_confidence(const struct tage *t)
  * threshold; the threshold is a global and a per-pc part, both adapt.
  * Here all hashes are computed that do not depend on what TAGE says, a lane for each table. Of a
  * history 32 bits matter. */
-INLINE void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, uint16_t *to)
+INLINE void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, union lanes *to)
 {
 	const unsigned log = SC_LOG - 1;
 	const uint32_t ghist = t->ghist, by_pc = pc ^ pc >> log, imli = t->imli << 1,
@@ -489,30 +523,28 @@ INLINE void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, uint16_
 			     (of->path & path);
 	const sc_lanes_t x = of->table ^ by_pc ^ h ^ h >> (log - 2) ^ h >> (2 * log - 3) ^
 			     h >> (3 * log - 4);
-	const lanes_t at = __builtin_convertvector((x & ((1u << log) - 1)) << 1, lanes_t);
 
-	memcpy(to, &at, sizeof at);
+	to->all = __builtin_convertvector((x & ((1u << log) - 1)) << 1, lanes_t);
 }
 
-/* @at: filled in by what TAGE says. */
-INLINE int sc_sum(struct tage *t, uint64_t pc, bool guess, unsigned conf, uint16_t *at)
+/* @at: filled in by what TAGE says, but for the guess: @sc begins there. */
+INLINE int sc_sum(const struct tage *t, const int8_t *sc, uint64_t pc, unsigned conf, uint16_t *at)
 {
-	int sum = SC_TABLES;
+	int sum = 0;
 
 	at[1] = sc_hash(pc << 2 | conf, 0, 1);
 	at[2] = sc_hash(pc << 4 | (t->provider + 1), 0, 2);
 #pragma GCC unroll 16
-	for (unsigned i = 0; i < SC_TABLES; i++) {
-		at[i] |= guess;
-		sum += 2 * t->sc[i][at[i]];
-	}
-	return sum;
+	for (unsigned i = 0; i < SC_TABLES; i++)
+		sum += sc[(i << SC_LOG) + at[i]];
+	return SC_TABLES + 2 * sum;
 }
 
 INLINE bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
 {
 	unsigned conf = tage_confidence(t);
-	int sum = sc_sum(t, pc, guess, conf, at), size = sum < 0 ? -sum : sum;
+	int8_t *counter = t->sc + guess;
+	int sum = sc_sum(t, counter, pc, conf, at), size = sum < 0 ? -sum : sum;
 	int *mine = t->pc_threshold + ((pc ^ pc >> 6) & 63);
 	int threshold = (t->threshold + *mine) >> 3;
 	bool sc = sum >= 0, final = sc;
@@ -541,7 +573,7 @@ INLINE bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t
 		if (*mine > 511 || *mine < -512)
 			*mine -= up;
 		for (unsigned i = 0; i < SC_TABLES; i++) {
-			int8_t *c = t->sc[i] + at[i];
+			int8_t *c = counter + (i << SC_LOG) + at[i];
 
 			*c = clip_step(*c, taken, -32, 31);
 		}
@@ -550,38 +582,37 @@ INLINE bool sc_run(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t
 }
 
 /* The hashes of @n branches into t->ahead, and their history. */
-INLINE void look_ahead(struct tage *t, const struct pm_br *b, size_t n)
+INLINE void look_ahead(struct tage *t, const struct pm_br *b, size_t n, bool avx2)
 {
-	struct old_bits w = push_all(&t->h, b, n);
-	lanes_t v[FOLDS];
+	struct fold v = t->h.f.now;
+	struct old_bits w;
 
-	memcpy(v, t->h.f.v, sizeof v);
+	push_all(&t->h, &w, b, n);
 	for (size_t i = 0; i < n; i++) {
 		struct tage_at *at = t->ahead + i;
 		const uint64_t pc = b[i].pc;
 
 		if (b[i].flags & PM_BR_COND) {
-			memcpy(t->h.f.v, v, sizeof v);
-			hash_lanes(&t->h, pc, pc >> 6, 0, tage_path_mask, &at->h);
-			hash_lanes(&t->h, pc, pc >> 6, 8, tage_path_mask, &at->h);
+			hash_lanes(&t->h, &v, pc, pc >> 6, avx2, &at->h);
 			at->base = (pc ^ pc >> TAGE_BASE_LOG) & ((1u << TAGE_BASE_LOG) - 1);
+#pragma GCC unroll 16
 			for (unsigned k = 0; k < TAGE_TABLES; k++)
-				__builtin_prefetch(t->table[k] + at->h.index[k]);
+				__builtin_prefetch(entry(t, at, k));
 		}
 		if (b[i].flags & PM_BR_COND && t->scl) {
 			uint16_t *local = t->local + ((pc ^ pc >> 8) & 255);
 			bool taken = b[i].flags & PM_BR_TAKEN;
 
-			sc_hashes(t, pc, *local, at->sc);
+			sc_hashes(t, pc, *local, &at->sc);
 			t->ghist = t->ghist << 1 | taken;
 			*local = *local << 1 | taken;
 			/* backward branches close loops */
 			if (b[i].target <= pc)
 				t->imli = taken ? t->imli + (t->imli < 1023) : 0;
 		}
-		history_branch(&t->h, b + i, &w, v, tage_length, TAGE_TABLES);
+		fold_branch(&t->h, &w, i, &v, b + i, tage_length, TAGE_TABLES);
 	}
-	memcpy(t->h.f.v, v, sizeof v);
+	t->h.f.now = v;
 }
 
 INLINE bool scl_predict(struct tage *t, uint64_t pc, bool guess, bool taken, uint16_t *at)
@@ -603,20 +634,20 @@ INLINE bool scl_predict(struct tage *t, uint64_t pc, bool guess, bool taken, uin
 }
 
 /* HOT: once per branch. */
-INLINE void run_tage(struct tage *t, const struct pm_br *b, size_t n, uint8_t *miss)
+INLINE void run_tage(struct tage *t, const struct pm_br *b, size_t n, uint8_t *miss, bool avx2)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct tage_at *at = t->ahead + i % AHEAD;
 		bool taken = b[i].flags & PM_BR_TAKEN, guess;
 
 		if (i % AHEAD == 0)
-			look_ahead(t, b + i, n - i < AHEAD ? n - i : AHEAD);
+			look_ahead(t, b + i, n - i < AHEAD ? n - i : AHEAD, avx2);
 		miss[i] = 0;
 		if (!(b[i].flags & PM_BR_COND))
 			continue;
 		guess = tage_predict(t, at);
 		if (t->scl)
-			guess = scl_predict(t, b[i].pc, guess, taken, at->sc);
+			guess = scl_predict(t, b[i].pc, guess, taken, at->sc.v);
 		miss[i] = guess != taken;
 		tage_learn(t, taken, guess == taken);
 	}
@@ -625,7 +656,7 @@ INLINE void run_tage(struct tage *t, const struct pm_br *b, size_t n, uint8_t *m
 TARGET_AVX2 static void run_tage_avx2(struct tage *t, const struct pm_br *b, size_t n,
 				      uint8_t *miss)
 {
-	run_tage(t, b, n, miss);
+	run_tage(t, b, n, miss, true);
 }
 
 static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
@@ -633,7 +664,7 @@ static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 	if (use_avx2())
 		run_tage_avx2(self, b, n, miss);
 	else
-		run_tage(self, b, n, miss);
+		run_tage(self, b, n, miss, false);
 }
 
 static uint64_t tage_bits(const void *self)
@@ -673,7 +704,7 @@ const struct pm_bp_ops pm_bp_tagescl = {
 struct tage_target { uint64_t target; uint16_t tag; uint8_t conf; bool useful; };
 struct ittage {
 	struct history h;
-	struct tage_target table[ITTAGE_TABLES][1 << ITTAGE_LOG];
+	struct tage_target table[ITTAGE_TABLES << ITTAGE_LOG];
 	uint64_t base[1 << ITTAGE_BASE_LOG];
 };
 
@@ -682,30 +713,20 @@ static void *ittage_create(const struct pm_bp_args *a)
 	struct ittage *t = pm_alloc_lines(sizeof *t);
 
 	memset(t, 0, sizeof *t);
-	for (unsigned i = 0; i < ITTAGE_TABLES; i++) {
-		fold_init(&t->h.f, i, FOLD_INDEX, ittage_length[i], ITTAGE_LOG);
-		fold_init(&t->h.f, i, FOLD_TAG, ittage_length[i], ittage_tag_bits[i]);
-		fold_init(&t->h.f, i, FOLD_TAG1, ittage_length[i], ittage_tag_bits[i] - 1);
-	}
+	folds_init(&t->h.f, ITTAGE_TABLES, ittage_length, ittage_tag_bits, ITTAGE_LOG);
 	return t;
 }
 
-static const uint16_t ittage_path_mask[LANES] __attribute__((aligned(16))) = {
-	(1 << 2) - 1, (1 << 5) - 1, (1 << 10) - 1, 65535, 65535, 65535, 65535,
-};
-
-INLINE bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
+INLINE bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target, const struct hashes *hash)
 {
 	uint64_t *base = t->base + ((pc ^ pc >> ITTAGE_BASE_LOG) & ((1u << ITTAGE_BASE_LOG) - 1));
 	struct tage_target *hit[2] = { NULL, NULL }, *at[ITTAGE_TABLES];
-	struct hashes hash;
 	int first = -1;
 	uint64_t alt, guess;
 
-	hash_lanes(&t->h, pc, pc >> 4, 0, ittage_path_mask, &hash);
 	for (int i = ITTAGE_TABLES; i-- > 0; ) {
-		at[i] = t->table[i] + hash.index[i];
-		if (at[i]->tag != hash.tag[i] || !at[i]->target)
+		at[i] = t->table + hash->index.v[i];
+		if (at[i]->tag != hash->tag.v[i] || !at[i]->target)
 			continue;
 		if (!hit[0]) {
 			hit[0] = at[i];
@@ -734,7 +755,7 @@ INLINE bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 		return true;
 	for (int i = first + 1; i < ITTAGE_TABLES; i++)
 		if (!at[i]->useful) {
-			*at[i] = (struct tage_target){ target, hash.tag[i], 0, false };
+			*at[i] = (struct tage_target){ target, hash->tag.v[i], 0, false };
 			return false;
 		}
 	for (int i = first + 1; i < ITTAGE_TABLES; i++)
@@ -742,29 +763,29 @@ INLINE bool ittage_one(struct ittage *t, uint64_t pc, uint64_t target)
 	return false;
 }
 
-INLINE void run_ittage(struct ittage *t, const struct pm_br *b, size_t n, uint8_t *miss)
+INLINE void run_ittage(struct ittage *t, const struct pm_br *b, size_t n, uint8_t *miss, bool avx2)
 {
+	struct fold v = t->h.f.now;
 	struct old_bits w = { 0 };
-	lanes_t v[FOLDS];
+	struct hashes hash;
 
-	memcpy(v, t->h.f.v, sizeof v);
 	for (size_t i = 0; i < n; i++) {
 		if (i % AHEAD == 0)
-			w = push_all(&t->h, b + i, n - i < AHEAD ? n - i : AHEAD);
+			push_all(&t->h, &w, b + i, n - i < AHEAD ? n - i : AHEAD);
 		miss[i] = 0;
 		if ((b[i].flags & (PM_BR_INDIRECT | PM_BR_RET)) == PM_BR_INDIRECT) {
-			memcpy(t->h.f.v, v, sizeof v);
-			miss[i] = !ittage_one(t, b[i].pc, b[i].target);
+			hash_lanes(&t->h, &v, b[i].pc, b[i].pc >> 4, avx2, &hash);
+			miss[i] = !ittage_one(t, b[i].pc, b[i].target, &hash);
 		}
-		history_branch(&t->h, b + i, &w, v, ittage_length, ITTAGE_TABLES);
+		fold_branch(&t->h, &w, i % AHEAD, &v, b + i, ittage_length, ITTAGE_TABLES);
 	}
-	memcpy(t->h.f.v, v, sizeof v);
+	t->h.f.now = v;
 }
 
 TARGET_AVX2 static void run_ittage_avx2(struct ittage *t, const struct pm_br *b, size_t n,
 					uint8_t *miss)
 {
-	run_ittage(t, b, n, miss);
+	run_ittage(t, b, n, miss, true);
 }
 
 static void ittage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
@@ -772,7 +793,7 @@ static void ittage_run(void *self, const struct pm_br *b, size_t n, uint8_t *mis
 	if (use_avx2())
 		run_ittage_avx2(self, b, n, miss);
 	else
-		run_ittage(self, b, n, miss);
+		run_ittage(self, b, n, miss, false);
 }
 
 static uint64_t ittage_bits(const void *self)
