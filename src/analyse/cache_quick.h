@@ -7,12 +7,12 @@
 #include "analyse/cache_prefetch.h"
 #include "analyse/cache_state.h"
 
-/* True: the line is the newest of its set, and a stride prefetcher has learnt of it and wants no
- * other line; all is done. False: nothing is. */
-static inline bool cache_quick_data(struct pm_cache *c, enum pm_cache_op op, uint64_t addr,
-				    uint32_t size, bool stack, uint64_t pc)
+/* True: the line is the newest of its set in the first level @l, and a stride prefetcher has learnt
+ * of it and wants no other line; all is done. False: nothing is. */
+static inline __attribute__((always_inline))
+bool cache_quick(struct pm_cache *c, struct cache_level *l, enum pm_cache_op op, uint64_t addr,
+		 uint32_t size, bool stack, uint64_t pc)
 {
-	struct cache_level *l = c->first_d;
 	const uint64_t key = addr | c->segment0, dirty = op == PM_OP_WRITE ? LINE_DIRTY : 0;
 	struct cache_stride *s;
 	uint64_t *set, line, newest;
@@ -26,7 +26,7 @@ static inline bool cache_quick_data(struct pm_cache *c, enum pm_cache_op op, uin
 	if ((newest & ~(uint64_t)LINE_DIRTY) != (line | LINE_VALID) || (newest | dirty) != newest ||
 	    ((key + size - 1) & l->line_mask) != line)
 		return false;
-	s = l->strides;
+	s = op == PM_OP_FETCH ? NULL : l->strides;
 	if (s) {
 		s += cache_stride_at(pc);
 		d = key - s->last;

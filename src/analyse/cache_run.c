@@ -338,6 +338,10 @@ static void trigger(struct pm_cache *c, struct cache_level *l, uint64_t addr, en
 	if (!l->prefetcher || c->warming)
 		return;
 	n = cache_prefetcher_ask(l->prefetcher, c->pc, addr, op == PM_OP_FETCH, news, to);
+	/* what large levels know of their lines is not in the caches of who simulates them: it
+	 * comes for all at once */
+	for (unsigned i = 0; i < n && l->next; i++)
+		__builtin_prefetch(set_of(l->next, to[i]));
 	for (unsigned i = 0; i < n; i++)
 		if ((to[i] ^ addr) & l->line_mask)
 			prefetch(c, l, addr, to[i]);

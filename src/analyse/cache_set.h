@@ -52,8 +52,11 @@ static inline unsigned way_of(const uint64_t *set, unsigned ways, uint64_t want)
 {
 	unsigned w = 0;
 
-	if (ways == 8 || ways == 4) {	/* nobody can predict where it is */
-		const unsigned m = ways == 8 ? find_8(set, want) : find_4(set, want);
+	/* nobody can predict where it is */
+	if (ways == 8 || ways == 4 || ways == 16) {
+		const unsigned m = ways == 4 ? find_4(set, want)
+				   : ways == 8 ? find_8(set, want)
+					       : find_8(set, want) | find_8(set + 8, want) << 16;
 
 		return m ? (unsigned)__builtin_ctz(m) / 2 : ways;
 	}

@@ -159,12 +159,14 @@ void core_fetch(struct core_sink *s, struct core_insn *op, uint64_t line, uint64
 {
 	for (; line <= last; line++) {
 		const uint64_t addr = line << CORE_LINE_SHIFT;
-		unsigned wait, level;
+		unsigned wait, level = 0;
 
 		if (line == s->fetch_line)
 			continue;
 		wait = core_page_wait(s, PM_OP_FETCH, addr, 1);
-		level = s->level[pm_cache_access(s->cache, PM_OP_FETCH, addr, 1, false, op->pc)];
+		if (!cache_quick(s->cache, s->cache->first_i, PM_OP_FETCH, addr, 1, false, op->pc))
+			level = s->level[pm_cache_access(s->cache, PM_OP_FETCH, addr, 1, false,
+							 op->pc)];
 		op->fetch_level = level > op->fetch_level ? level : op->fetch_level;
 		op->fetch_wait = wait > op->fetch_wait ? wait : op->fetch_wait;
 		op->odd |= level || wait;

@@ -42,7 +42,8 @@ static inline struct core_insn *core_begin(struct core_sink *s, uint64_t pc, uns
 	return op;
 }
 
-static inline void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_t addr,
+static inline __attribute__((always_inline))
+void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_t addr,
 			      unsigned size, bool stack)
 {
 	struct core_gathered *g = s->gathered;
@@ -51,7 +52,7 @@ static inline void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_
 	struct core_ref r = { addr, .size = size > 64 ? 64 : size ? size : 1 };
 
 	r.wait = core_page_wait(s, how, addr, r.size);
-	if (!cache_quick_data(s->cache, how, addr, size, stack, pc))
+	if (!cache_quick(s->cache, s->cache->first_d, how, addr, size, stack, pc))
 		r.level = s->level[pm_cache_access(s->cache, how, addr, size, stack, pc)];
 	if (!s->open)
 		return;

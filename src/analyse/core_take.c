@@ -97,7 +97,8 @@ static bool only_uops(const struct pm_batch *b)
 	return true;
 }
 
-static inline void reference(struct core_sink *s, const struct pm_event *e)
+static inline __attribute__((always_inline))
+void reference(struct core_sink *s, const struct pm_event *e)
 {
 	if (e->kind == PM_EV_READ || e->kind == PM_EV_MODIFY)
 		core_refer(s, PM_OP_READ, e->addr, e->size, e->flags & PM_REF_STACK);
@@ -290,7 +291,7 @@ static inline enum pm_status begin_block(struct core_sink *s, struct core_place 
 }
 
 /* Of a stream that is in a block: as the expander has it (expand.c). */
-static enum pm_status other_event(struct core_sink *s, struct core_place *p,
+static __attribute__((noinline)) enum pm_status other_event(struct core_sink *s, struct core_place *p,
 				  const struct pm_event *e, struct pm_err *err)
 {
 	if (pm_in_block(e->kind)) {
