@@ -40,20 +40,11 @@ enum { FULL_LOADS = PM_CORE_CLASS_COUNT, FULL_STORES, FULL_COUNT };
 struct calendar { uint32_t *v; uint64_t mask; };
 #define HORIZON(c)	((c).mask - BUSY_MOST)
 
-/* What is known of an instruction before it is looked at: what cannot be costs nothing then. */
-enum shape {
-	BARE,				/* neither is it odd nor the core, and it has no loads or
-					 * stores */
-	LOAD,				/* ... but for one load */
-	STORE,				/* ... but for one store */
-	USUAL,				/* ... any loads and stores */
-	ANY
-};
-#define LOADS_OF(shape, op)	((shape) == BARE || (shape) == STORE ? 0u	\
-				 : (shape) == LOAD		     ? 1u	\
+#define LOADS_OF(shape, op)	((shape) == CORE_BARE || (shape) == CORE_STORE ? 0u	\
+				 : (shape) == CORE_LOAD		     ? 1u	\
 								     : (op)->nload)
-#define STORES_OF(shape, op)	((shape) == BARE || (shape) == LOAD ? 0u	\
-				 : (shape) == STORE		    ? 1u	\
+#define STORES_OF(shape, op)	((shape) == CORE_BARE || (shape) == CORE_LOAD ? 0u	\
+				 : (shape) == CORE_STORE		    ? 1u	\
 								    : (op)->nstore)
 
 /* Where the last instruction has left the core. core_run() keeps it in registers. */
@@ -71,7 +62,7 @@ struct core_now {
 	uint32_t waiting;		/* operations in the calendar, which are those that have
 					 * not left the scheduler */
 	uint8_t redirect;		/* enum pm_core_redirect */
-	bool odd;			/* the core is, or the last one was serialising */
+	uint8_t shape;			/* CORE_ANY: the next one is, whatever it looks like */
 };
 
 /* (10) What predicts branches ahead of fetch. */
@@ -406,21 +397,21 @@ static __attribute__((noinline)) uint64_t fetch_predicted(struct pm_core *k,
 
 /* (1) *@missed: cycles that fetch waited for paging and a miss in the instruction cache. */
 INLINE void fetch_one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		      enum shape shape, uint64_t *missed)
+		      enum core_shape shape, uint64_t *missed)
 {
 	const uint64_t before = n->fetch,
 		       left = k->queue.v[(n->ninsn - k->c.queue) & k->queue.mask];
 	const uint32_t bytes = n->bytes + op->len;
 	/* the first of a group fits: what is not odd has no more than CORE_BYTES */
 	const bool full = (n->insns == k->c.fetch) |
-			  ((bytes > k->c.bytes) & (shape != ANY || n->insns > 0));
+			  ((bytes > k->c.bytes) & (shape != CORE_ANY || n->insns > 0));
 	uint64_t fetch = before;
 	bool more;
 
 	*missed = 0;
-	if (shape == ANY && k->c.fdip) {
+	if (shape == CORE_ANY && k->c.fdip) {
 		fetch = fetch_predicted(k, op, max(before + full, left), missed);
-	} else if (shape == ANY && (op->fetch_level || op->fetch_wait)) {
+	} else if (shape == CORE_ANY && (op->fetch_level || op->fetch_wait)) {
 		fetch += n->insns > 0;
 		if (op->fetch_wait)
 			fetch = address_known(k, fetch, op->fetch_wait);
@@ -603,7 +594,7 @@ INLINE void lost_slots(struct pm_core *k, const struct core_now *n, const struct
 /* (2) Dispatch. *@by_store: a full store queue put it off. Commits and writes of stores are in
  * order, so of those that have to leave, the youngest is the last. */
 INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		     enum shape shape, uint64_t missed, bool *by_store)
+		     enum core_shape shape, uint64_t missed, bool *by_store)
 {
 	const struct pm_core_conf *c = &k->c;
 	const struct core_rule *r = op->rule;
@@ -613,9 +604,9 @@ INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_in
 	uint64_t store = 0, left = 0;
 
 	/* what follows the first one behind a barrier is later anyway */
-	if (shape == ANY)
+	if (shape == CORE_ANY)
 		d = max(d, r->serial ? max(n->commit + 1, k->barrier) : k->barrier);
-	d = max(d, k->rob.v[(n->nuop + (shape == ANY ? r->rob : uops) - 1 - c->rob) &
+	d = max(d, k->rob.v[(n->nuop + (shape == CORE_ANY ? r->rob : uops) - 1 - c->rob) &
 			    k->rob.mask] + 1);
 	if (loads)
 		d = max(d, k->lq.v[(n->nload + loads - 1 - c->lq) & k->lq.mask] + 1);
@@ -631,7 +622,7 @@ INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_in
 	if (__builtin_expect(n->waiting + entries > c->iq, 0))
 		d = enter_iq(k, n->waiting, entries, n->dispatch, d);
 	if (d > n->dispatch) {
-		if (shape != ANY && d == n->came && n->redirect == PM_CORE_STRAIGHT)
+		if (shape != CORE_ANY && d == n->came && n->redirect == PM_CORE_STRAIGHT)
 			core_slots_fetch(&k->slots_of, d - n->dispatch, n->slots);
 		else
 			lost_slots(k, n, op, d, missed, store, left);
@@ -723,27 +714,27 @@ void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struc
 
 /* ---- an operation --------------------------------------------------------------------------- */
 
-INLINE uint64_t first_ready(const struct pm_core *k, const struct core_rule *r, enum shape shape,
+INLINE uint64_t first_ready(const struct pm_core *k, const struct core_rule *r, enum core_shape shape,
 			    uint64_t t)
 {
-	if (shape == ANY && r->many)
+	if (shape == CORE_ANY && r->many)
 		return regs_ready(k, r->addr_regs, t);
 	return max(t, max(k->reg[r->addr[0]], k->reg[r->addr[1]]));
 }
 
-INLINE uint64_t data_ready(const struct pm_core *k, const struct core_rule *r, enum shape shape,
+INLINE uint64_t data_ready(const struct pm_core *k, const struct core_rule *r, enum core_shape shape,
 			   uint64_t t)
 {
-	if (shape == ANY && r->many)
+	if (shape == CORE_ANY && r->many)
 		return regs_ready(k, r->data_regs, t);
 	return max(max(t, max(k->reg[r->data[0]], k->reg[r->data[1]])),
 		   max(k->reg[r->data[2]], k->reg[r->data[3]]));
 }
 
-INLINE void write_regs(struct pm_core *k, const struct core_rule *r, enum shape shape,
+INLINE void write_regs(struct pm_core *k, const struct core_rule *r, enum core_shape shape,
 		       uint64_t done)
 {
-	if (shape == ANY && r->many) {
+	if (shape == CORE_ANY && r->many) {
 		for (uint64_t w = r->writes; w; w &= w - 1)
 			k->reg[__builtin_ctzll(w)] = done;
 		return;
@@ -756,31 +747,30 @@ INLINE void write_regs(struct pm_core *k, const struct core_rule *r, enum shape 
 /* Data of loads: when the last came, from where, and when that was asked for. */
 struct core_data { uint64_t ready, issued; uint8_t level; bool missed; };
 
-/* Every instruction is ANY to it. */
-INLINE bool odd_core(const struct pm_core *k)
+INLINE enum core_shape least_shape(const struct pm_core *k)
 {
-	return k->c.fdip || k->slots_of.blame || k->c.bytes < CORE_BYTES;
+	return k->c.fdip || k->slots_of.blame || k->c.bytes < CORE_BYTES ? CORE_ANY : CORE_BARE;
 }
 
 /* What the reorder buffer and the load queue remember of it. Of micro-ops one more than there may
  * be: whether there is a second nobody can predict, and that place is written again before it is
  * read. */
 INLINE void remember_commit(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-			    enum shape shape)
+			    enum core_shape shape)
 {
 	const unsigned uops = op->rule->uops, loads = LOADS_OF(shape, op);
 
 	k->rob.v[n->nuop & k->rob.mask] = n->commit;
 	k->rob.v[(n->nuop + 1) & k->rob.mask] = n->commit;
-	if (shape == ANY)
+	if (shape == CORE_ANY)
 		for (unsigned u = 2; u < uops; u++)
 			k->rob.v[(n->nuop + u) & k->rob.mask] = n->commit;
 	n->nuop += uops;
 	for (unsigned i = 0; i < loads; i++)
 		k->lq.v[n->nload++ & k->lq.mask] = n->commit;
-	if (shape != ANY)
+	if (shape != CORE_ANY)
 		return;
-	n->odd = op->rule->serial || odd_core(k);
+	n->shape = op->rule->serial ? CORE_ANY : least_shape(k);
 	if (op->rule->serial) {
 		k->barrier = n->commit + 1;
 		k->barrier_pc = op->pc;
@@ -789,12 +779,12 @@ INLINE void remember_commit(struct pm_core *k, struct core_now *n, const struct 
 
 /* ... and the top-down tree. */
 INLINE void remember_slots(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-			   enum shape shape, uint64_t exec, const struct core_data *data)
+			   enum core_shape shape, uint64_t exec, const struct core_data *data)
 {
 	const struct core_rule *r = op->rule;
 	struct core_slots_head *h = core_slots_at(&k->slots_of, n->ninsn);
 
-	if (shape == ANY) {
+	if (shape == CORE_ANY) {
 		n->unslotted += r->uops - r->slots;
 		core_slots_retire(&k->slots_of, n->ninsn, op->pc, r->slots);
 	}
@@ -811,7 +801,7 @@ INLINE void remember_slots(struct pm_core *k, struct core_now *n, const struct c
 }
 
 INLINE void load_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		     enum shape shape, const struct core_ref *load, uint64_t from,
+		     enum core_shape shape, const struct core_ref *load, uint64_t from,
 		     struct core_data *to)
 {
 	for (unsigned i = 0; i < LOADS_OF(shape, op); i++) {
@@ -831,7 +821,7 @@ INLINE void load_all(struct pm_core *k, struct core_now *n, const struct core_in
 }
 
 INLINE void store_all(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		      enum shape shape, const struct core_ref *store, uint64_t from,
+		      enum core_shape shape, const struct core_ref *store, uint64_t from,
 		      uint64_t *issued, uint64_t *last)
 {
 	for (unsigned i = 0; i < STORES_OF(shape, op); i++) {
@@ -845,7 +835,7 @@ INLINE void store_all(struct pm_core *k, struct core_now *n, const struct core_i
 
 /* HOT: once per instruction. */
 INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
-		enum shape shape, const struct core_ref *load, const struct core_ref *store)
+		enum core_shape shape, const struct core_ref *load, const struct core_ref *store)
 {
 	const struct core_rule *r = op->rule;
 	uint64_t ready, exec, addr_ready = 0, issued[4], commit, last, missed;
@@ -856,12 +846,12 @@ INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *o
 	dispatch(k, n, op, shape, missed, &by_store);
 	/* (3) - (5) execution */
 	ready = data_ready(k, r, shape, n->dispatch + 1);
-	if (shape != BARE)
+	if (shape != CORE_BARE)
 		addr_ready = first_ready(k, r, shape, n->dispatch + 1);
 	load_all(k, n, op, shape, load, addr_ready, &data);
 	ready = max(ready, data.ready);
 	exec = reserve_port(k, n, r->ports, r->issue, k->full + r->class, ready,
-			    shape == ANY ? r->busy : 1);
+			    shape == CORE_ANY ? r->busy : 1);
 	last = n->done = exec + r->latency;
 	write_regs(k, r, shape, n->done);
 	store_all(k, n, op, shape, store, addr_ready, issued, &last);
@@ -886,29 +876,28 @@ INLINE void run(struct pm_core *k, const struct core_insn *op, size_t n,
 									  RULES_AHEAD);
 	struct core_now now = k->now;
 
-	now.odd |= odd_core(k);
+	now.shape |= least_shape(k);
 	k->blame.why = PM_CORE_NO_STALL;
 	for (; op < end; op++) {
 		if (op < known)
 			__builtin_prefetch(op[RULES_AHEAD].rule);
-		if (op->odd || now.odd) {
-			one(k, &now, op, ANY, load, store);
+		switch (op->shape | now.shape) {
+		case CORE_BARE:
+			one(k, &now, op, CORE_BARE, load, store);
+			break;
+		case CORE_LOAD:
+			one(k, &now, op, CORE_LOAD, load++, store);
+			break;
+		case CORE_STORE:
+			one(k, &now, op, CORE_STORE, load, store++);
+			break;
+		case CORE_USUAL:
+			one(k, &now, op, CORE_USUAL, load, store);
 			load += op->nload;
 			store += op->nstore;
-			continue;
-		}
-		switch (op->nload + 8 * op->nstore) {
-		case 0:
-			one(k, &now, op, BARE, load, store);
-			break;
-		case 1:
-			one(k, &now, op, LOAD, load++, store);
-			break;
-		case 8:
-			one(k, &now, op, STORE, load, store++);
 			break;
 		default:
-			one(k, &now, op, USUAL, load, store);
+			one(k, &now, op, CORE_ANY, load, store);
 			load += op->nload;
 			store += op->nstore;
 		}
@@ -971,7 +960,7 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 					.fetch_level = op->fetch_level,
 					.fetch_wait = op->fetch_wait,
 					.taken = op->taken,
-					.odd = true };
+					.shape = CORE_ANY };
 
 	core_rule_of(k, &s, &r);
 	refs_of(load, op->load, op->load_size, op->load_level, op->load_wait, op->nload);

@@ -169,7 +169,7 @@ void core_fetch(struct core_sink *s, struct core_insn *op, uint64_t line, uint64
 							 op->pc)];
 		op->fetch_level = level > op->fetch_level ? level : op->fetch_level;
 		op->fetch_wait = wait > op->fetch_wait ? wait : op->fetch_wait;
-		op->odd |= level || wait;
+		op->shape |= level || wait ? CORE_ANY : 0;
 		s->fetch_line = line;
 	}
 }
@@ -188,6 +188,7 @@ struct core_insn *core_continue(struct core_sink *s)
 	*op = op[-1];
 	op->nload = op->nstore = op->fetch_level = op->len = 0;
 	op->fetch_wait = 0;
+	op->shape &= CORE_ANY;
 	op[-1].redirect = PM_CORE_STRAIGHT;
 	for (size_t i = g->nbr; i-- > 0 && g->br_op[i] == g->n - 2; )
 		g->br_op[i] = g->n - 1;

@@ -35,7 +35,7 @@ static inline struct core_insn *core_begin(struct core_sink *s, uint64_t pc, uns
 	op = g->op + g->n++;
 	*op = (struct core_insn){ .pc = pc, .rule = rule };
 	op->len = len;
-	op->odd = core_is_odd(rule, len);
+	op->shape = core_shape(rule, len);
 	if ((line ^ s->fetch_line) | (line ^ last))
 		core_fetch(s, op, line, last);
 	s->open = true;
@@ -60,10 +60,10 @@ void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_t addr,
 		op = core_continue(s);
 	if (how == PM_OP_READ) {
 		g->load[g->nload++] = r;
-		op->nload++;
+		op->shape |= op->nload++ ? CORE_USUAL : CORE_LOAD;
 	} else {
 		g->store[g->nstore++] = r;
-		op->nstore++;
+		op->shape |= op->nstore++ ? CORE_USUAL : CORE_STORE;
 	}
 }
 

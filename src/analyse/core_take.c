@@ -64,7 +64,7 @@ static void one_uop(struct core_sink *s, const struct pm_uop *u)
 	rule = g->rule + (op - g->op);
 	core_rule_of(s->k, &st, rule);
 	op->rule = rule;
-	op->odd = true;
+	op->shape = CORE_ANY;
 	if (u->index != 1) {
 		op->len = 0;
 		s->continued += !s->timeless;
@@ -173,7 +173,7 @@ static __attribute__((noinline)) void learn_block(struct core_sink *s, struct co
 		op[i].rule = rule_of(s, c, blk->insn + i);
 		op[i].pc = in[i].pc;
 		op[i].len = in[i].len ? in[i].len : 1;
-		op[i].odd = core_is_odd(op[i].rule, op[i].len);
+		op[i].shape = core_shape(op[i].rule, op[i].len);
 	}
 	*k = (struct core_block){ .insn = blk->insn, .n = blk->n, .known = true };
 	if (blk->n)

@@ -53,18 +53,28 @@ struct core_insn {
 	uint64_t pc;
 	const struct core_rule *rule;
 	uint8_t nload, nstore, len;
-	uint8_t redirect;		/* enum pm_core_redirect */
-	uint8_t fetch_level;
+	uint8_t redirect : 2;		/* enum pm_core_redirect */
 	bool taken : 1;
-	bool odd : 1;			/* its rule is, or it has more than CORE_BYTES, or its code
-					 * came with delay; true is never wrong */
+	uint8_t fetch_level;
+	uint8_t shape;			/* enum core_shape */
 	uint16_t fetch_wait;		/* cycles of paging */
+};
+
+/* What is known of an operation before it is looked at: what cannot be costs nothing then. A load
+ * and a store make it USUAL, and it stays ANY. */
+enum core_shape {
+	CORE_BARE,			/* no loads and stores, and what is below */
+	CORE_LOAD,			/* one load */
+	CORE_STORE,			/* one store */
+	CORE_USUAL,			/* its rule is not odd, it has no more than CORE_BYTES, and
+					 * its code came without delay */
+	CORE_ANY			/* or more */
 };
 #define CORE_BYTES	15		/* of the longest instruction */
 
-static inline bool core_is_odd(const struct core_rule *r, unsigned len)
+static inline enum core_shape core_shape(const struct core_rule *r, unsigned len)
 {
-	return r->odd || len > CORE_BYTES;
+	return r->odd || len > CORE_BYTES ? CORE_ANY : CORE_BARE;
 }
 
 /* core_rules.c: rules that many instructions have in common. */
