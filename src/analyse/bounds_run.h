@@ -205,7 +205,6 @@ static TARGET INLINE void ON(write)(struct bounds_group *g, const struct bounds_
 		return;
 	g->reg[r->to[0]] = n->done;
 	g->reg[r->to[1]] = n->done;
-	g->reg[r->to[2]] = n->done;
 }
 
 /* (5), behind commit */

@@ -727,8 +727,7 @@ INLINE uint64_t data_ready(const struct pm_core *k, const struct core_rule *r, e
 {
 	if (shape == CORE_ANY && r->many)
 		return regs_ready(k, r->data_regs, t);
-	return max(max(t, max(k->reg[r->data[0]], k->reg[r->data[1]])),
-		   max(k->reg[r->data[2]], k->reg[r->data[3]]));
+	return max(max(t, k->reg[r->data[0]]), max(k->reg[r->data[1]], k->reg[r->data[2]]));
 }
 
 INLINE void write_regs(struct pm_core *k, const struct core_rule *r, enum core_shape shape,
@@ -741,7 +740,6 @@ INLINE void write_regs(struct pm_core *k, const struct core_rule *r, enum core_s
 	}
 	k->reg[r->to[0]] = done;
 	k->reg[r->to[1]] = done;
-	k->reg[r->to[2]] = done;
 }
 
 /* Data of loads: when the last came, from where, and when that was asked for. */

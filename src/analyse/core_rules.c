@@ -14,7 +14,7 @@
 
 /* All that a rule says, without holes. */
 #define RULE_BYTES	(offsetof(struct core_rule, rob) + 1)
-_Static_assert(RULE_BYTES == 52, "a rule has holes, or more fields: they are compared as bytes");
+_Static_assert(RULE_BYTES == 50, "a rule has holes, or more fields: they are compared as bytes");
 
 /* Where @r is in @t, or NULL is instead. */
 static struct core_rule **place(const struct core_rules *t, const struct core_rule *r)

@@ -35,7 +35,7 @@ struct core_rule {
 	uint64_t addr_regs, data_regs, writes;	/* bit = register: for those with @many */
 	uint32_t ports, issue;		/* issue: what a cycle of the calendar grows by */
 	/* Registers; the rest of a list are places that are always ready, or never read. */
-	uint8_t addr[2], data[4], to[3];
+	uint8_t addr[2], data[3], to[2];
 	bool many;			/* ... which has no room for them */
 	bool serial;
 	bool odd;			/* @many, @serial, or more of something than usual */
