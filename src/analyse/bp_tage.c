@@ -31,20 +31,20 @@ static inline bool use_avx2(void)
 typedef uint16_t lanes_t __attribute__((vector_size(2 * LANES)));
 typedef int16_t signed_lanes_t __attribute__((vector_size(2 * LANES)));
 typedef int8_t byte_lanes_t __attribute__((vector_size(2 * LANES)));
-union lanes { lanes_t all; uint16_t v[LANES]; __m128i half[2]; };
+union tage_lanes { lanes_t all; uint16_t v[LANES]; __m128i half[2]; };
 
 /* Three folds of each table: as wide as its index, its tag, its tag - 1. They are the high bits of
  * their lanes, so that what moves beyond the width is gone. */
-struct fold { union lanes index, tag, tag1; };
+struct fold { union tage_lanes index, tag, tag1; };
 struct folds {
 	struct fold now;
 	struct fold in;			/* where a new bit comes in */
 	struct fold out;		/* where a bit leaves */
 	struct fold scale;		/* 2^width */
-	union lanes index_mask, tag_mask;	/* 2^width - 1 */
-	union lanes table;		/* where its entries begin, behind those of the tables
+	union tage_lanes index_mask, tag_mask;	/* 2^width - 1 */
+	union tage_lanes table;		/* where its entries begin, behind those of the tables
 					 * before */
-	union lanes path_mask;		/* of as many bits of the path as of history, at most 16 */
+	union tage_lanes path_mask;	/* of as many bits of the path as of history, at most 16 */
 };
 
 struct history {
@@ -59,27 +59,27 @@ struct history {
  * and what leaves. */
 struct old_bits { unsigned at; lanes_t gone; unsigned left; uint8_t of[AHEAD]; };
 
-static void fold_init(struct fold *in, struct fold *out, struct fold *scale, size_t lane,
-		      unsigned len, unsigned width)
+static void fold_init(union tage_lanes *in, union tage_lanes *out, union tage_lanes *scale,
+		      unsigned table, unsigned len, unsigned width)
 {
-	/* @lane: of which table, and fold */
-	((uint16_t *)in)[lane] = 1u << (16 - width);
-	((uint16_t *)out)[lane] = 1u << (16 - width) << len % width;
-	((uint16_t *)scale)[lane] = 1u << width;
+	in->v[table] = 1u << (16 - width);
+	out->v[table] = 1u << (16 - width) << len % width;
+	scale->v[table] = 1u << width;
 }
 
 static void folds_init(struct folds *f, unsigned tables, const uint16_t *length,
 		       const uint8_t *tag_bits, unsigned log)
 {
 	for (unsigned i = 0; i < tables; i++) {
-		const unsigned width[] = { log, tag_bits[i], tag_bits[i] - 1 };
+		const unsigned n = length[i], bits = tag_bits[i];
 
-		for (unsigned k = 0; k < NR(width); k++)
-			fold_init(&f->in, &f->out, &f->scale, k * LANES + i, length[i], width[k]);
+		fold_init(&f->in.index, &f->out.index, &f->scale.index, i, n, log);
+		fold_init(&f->in.tag, &f->out.tag, &f->scale.tag, i, n, bits);
+		fold_init(&f->in.tag1, &f->out.tag1, &f->scale.tag1, i, n, bits - 1);
 		f->index_mask.v[i] = (1u << log) - 1;
-		f->tag_mask.v[i] = (1u << tag_bits[i]) - 1;
+		f->tag_mask.v[i] = (1u << bits) - 1;
 		f->table.v[i] = i << log;
-		f->path_mask.v[i] = length[i] < 16 ? (1u << length[i]) - 1 : 65535;
+		f->path_mask.v[i] = n < 16 ? (1u << n) - 1 : 65535;
 	}
 }
 
@@ -121,7 +121,7 @@ INLINE void look_out(const struct history *h, struct old_bits *w, const uint16_t
 		     unsigned n)
 {
 	const uint8_t *last = h->ring + ((w->at - LEAVE) & (RING - 1));
-	union lanes gone = { .all = { 0 } };
+	union tage_lanes gone = { .all = { 0 } };
 
 #pragma GCC unroll 16
 	for (unsigned i = 0; i < n; i++)
@@ -132,8 +132,8 @@ INLINE void look_out(const struct history *h, struct old_bits *w, const uint16_t
 
 /* A fold moves left by one, the new bit comes in, the one that is too old goes, and what has moved
  * beyond the width comes in again. */
-INLINE void fold_one(union lanes *v, const lanes_t *bit, const lanes_t *gone,
-		     const union lanes *in, const union lanes *out)
+INLINE void fold_one(union tage_lanes *v, const lanes_t *bit, const lanes_t *gone,
+		     const union tage_lanes *in, const union tage_lanes *out)
 {
 	const lanes_t again = (lanes_t)((signed_lanes_t)v->all >> 15);
 
@@ -162,15 +162,15 @@ INLINE void fold_branch(struct history *h, struct old_bits *w, size_t i, struct 
 }
 
 /* The high halves of products: a lane moves right by s if it is multiplied by 2^(16-s). */
-static inline TARGET_AVX2 void scale_avx2(const union lanes *a, const union lanes *b,
-					  union lanes *to)
+static inline TARGET_AVX2 void scale_avx2(const union tage_lanes *a, const union tage_lanes *b,
+					  union tage_lanes *to)
 {
 	to->all = (lanes_t)_mm256_mulhi_epu16((__m256i)a->all, (__m256i)b->all);
 }
 
-INLINE union lanes scale(const union lanes *a, const union lanes *b, bool avx2)
+INLINE union tage_lanes scale(const union tage_lanes *a, const union tage_lanes *b, bool avx2)
 {
-	union lanes to;
+	union tage_lanes to;
 
 	if (avx2) {
 		scale_avx2(a, b, &to);
@@ -183,30 +183,31 @@ INLINE union lanes scale(const union lanes *a, const union lanes *b, bool avx2)
 
 /* (3): where in all tables, and the tag. @pc_high is pc moved right by four less than the first
  * table's. */
-struct hashes { union lanes index, tag; };
+struct hashes { union tage_lanes index, tag; };
 
 /* 2^(16-s) for s = 4, 3, 2, 1, ... */
-static const union lanes pc_scale = { .v = {
+static const union tage_lanes pc_scale = { .v = {
 	1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 12, 1 << 13, 1 << 14, 1 << 15,
 	1 << 12, 1 << 13, 1 << 14, 1 << 15,
 } };
 /* ... for s = 1, 2, 3, 4, 5, ... */
-static const union lanes path_scale = { .v = {
+static const union tage_lanes path_scale = { .v = {
 	1 << 15, 1 << 14, 1 << 13, 1 << 12, 1 << 11, 1 << 15, 1 << 14, 1 << 13,
 	1 << 12, 1 << 11, 1 << 15, 1 << 14,
 } };
 
-INLINE union lanes everywhere(uint16_t x)
+INLINE union tage_lanes everywhere(uint16_t x)
 {
-	return (union lanes){ .all = (lanes_t){ 0 } + x };
+	return (union tage_lanes){ .all = (lanes_t){ 0 } + x };
 }
 
 INLINE void hash_lanes(const struct history *h, const struct fold *v, uint64_t pc,
 		       uint64_t pc_high, bool avx2, struct hashes *to)
 {
 	const struct folds *f = &h->f;
-	const union lanes high = everywhere(pc_high), q = { .all = (uint16_t)h->path & f->path_mask.all },
-			  tag1 = scale(&v->tag1, &f->scale.tag1, avx2);
+	const union tage_lanes high = everywhere(pc_high),
+			       q = { .all = (uint16_t)h->path & f->path_mask.all },
+			       tag1 = scale(&v->tag1, &f->scale.tag1, avx2);
 
 	to->index.all = (((uint16_t)pc ^ scale(&high, &pc_scale, avx2).all ^
 			  scale(&v->index, &f->scale.index, avx2).all ^ q.all ^
@@ -224,7 +225,7 @@ struct tage_loop { uint16_t tag, past, now; uint8_t conf, age; bool dir; };
 struct tage_at {
 	struct hashes h;
 	uint16_t base;
-	union lanes sc;			/* but for the lowest bit, and what TAGE says */
+	union tage_lanes sc;		/* but for the lowest bit, and what TAGE says */
 };
 
 /* Of each table of the corrector: which bits of what it hashes, none of the rest. */
@@ -305,7 +306,7 @@ INLINE unsigned tables_with(const struct tage *t, const struct tage_at *at)
 {
 	const uint16_t *of = at->h.index.v;
 #define TAG(i) t->table[of[i]].tag
-	const union lanes same = { .all = at->h.tag.all == (lanes_t){
+	const union tage_lanes same = { .all = at->h.tag.all == (lanes_t){
 		TAG(0), TAG(1), TAG(2), TAG(3), TAG(4), TAG(5), TAG(6), TAG(7), TAG(8), TAG(9),
 		TAG(10), TAG(11) } };
 #undef TAG
@@ -513,7 +514,7 @@ INLINE unsigned tage_confidence(struct tage *t)
  * threshold; the threshold is a global and a per-pc part, both adapt.
  * Here all hashes are computed that do not depend on what TAGE says, a lane for each table. Of a
  * history 32 bits matter. */
-INLINE void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, union lanes *to)
+INLINE void sc_hashes(const struct tage *t, uint64_t pc, uint16_t local, union tage_lanes *to)
 {
 	const unsigned log = SC_LOG - 1;
 	const uint32_t ghist = t->ghist, by_pc = pc ^ pc >> log, imli = t->imli << 1,

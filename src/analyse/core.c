@@ -40,12 +40,9 @@ enum { FULL_LOADS = PM_CORE_CLASS_COUNT, FULL_STORES, FULL_COUNT };
 struct calendar { uint32_t *v; uint64_t mask; };
 #define HORIZON(c)	((c).mask - BUSY_MOST)
 
-#define LOADS_OF(shape, op)	((shape) == CORE_BARE || (shape) == CORE_STORE ? 0u	\
-				 : (shape) == CORE_LOAD		     ? 1u	\
-								     : (op)->nload)
-#define STORES_OF(shape, op)	((shape) == CORE_BARE || (shape) == CORE_LOAD ? 0u	\
-				 : (shape) == CORE_STORE		    ? 1u	\
-								    : (op)->nstore)
+/* The compiler knows the shape, and what goes with it. */
+#define LOADS_OF(shape, op)	((shape) >= CORE_USUAL ? (op)->nload : (shape) == CORE_LOAD)
+#define STORES_OF(shape, op)	((shape) >= CORE_USUAL ? (op)->nstore : (shape) == CORE_STORE)
 
 /* Where the last instruction has left the core. core_run() keeps it in registers. */
 #define AT_START	(PM_CORE_WRONG + 1)	/* no instruction has redirected fetch */
@@ -714,16 +711,16 @@ void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struc
 
 /* ---- an operation --------------------------------------------------------------------------- */
 
-INLINE uint64_t first_ready(const struct pm_core *k, const struct core_rule *r, enum core_shape shape,
-			    uint64_t t)
+INLINE uint64_t first_ready(const struct pm_core *k, const struct core_rule *r,
+			    enum core_shape shape, uint64_t t)
 {
 	if (shape == CORE_ANY && r->many)
 		return regs_ready(k, r->addr_regs, t);
 	return max(t, max(k->reg[r->addr[0]], k->reg[r->addr[1]]));
 }
 
-INLINE uint64_t data_ready(const struct pm_core *k, const struct core_rule *r, enum core_shape shape,
-			   uint64_t t)
+INLINE uint64_t data_ready(const struct pm_core *k, const struct core_rule *r,
+			   enum core_shape shape, uint64_t t)
 {
 	if (shape == CORE_ANY && r->many)
 		return regs_ready(k, r->data_regs, t);

@@ -43,8 +43,7 @@ static inline struct core_insn *core_begin(struct core_sink *s, uint64_t pc, uns
 }
 
 static inline __attribute__((always_inline))
-void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_t addr,
-			      unsigned size, bool stack)
+void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_t addr, unsigned size, bool stack)
 {
 	struct core_gathered *g = s->gathered;
 	struct core_insn *op = g->op + g->n - 1;

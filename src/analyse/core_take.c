@@ -291,8 +291,10 @@ static inline enum pm_status begin_block(struct core_sink *s, struct core_place 
 }
 
 /* Of a stream that is in a block: as the expander has it (expand.c). */
-static __attribute__((noinline)) enum pm_status other_event(struct core_sink *s, struct core_place *p,
-				  const struct pm_event *e, struct pm_err *err)
+static __attribute__((noinline)) enum pm_status other_event(struct core_sink *s,
+							    struct core_place *p,
+							    const struct pm_event *e,
+							    struct pm_err *err)
 {
 	if (pm_in_block(e->kind)) {
 		if (p->block != PM_NONE && PM_SLOT_OF(e) != PM_NONE)
