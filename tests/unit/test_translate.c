@@ -792,7 +792,7 @@ static void runtime_gates(void **state)
 	for (size_t k = 0; k < 2 * NR(snippets); k++) {
 		const struct snippet *t = &snippets[k / 2];
 		struct state s = { .pc = RANDOM_AT, .flags = 0x202 }, native;
-		int sig;
+		int sig = 0;
 
 		r.absolute = k & 1;
 		memset(mem, 0xcc, 4096);
