@@ -79,9 +79,9 @@ static unsigned class_at(struct core_decoders *ds, unsigned mnemonic, const char
 }
 
 /* Base and index of the memory operand, and rsp, rsi, rdi where they are implied. */
-static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_insn *in,
-			     const struct x86_regs *r)
+static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_regs *r)
 {
+	const unsigned op = r->modrm - 1u;	/* the opcode's last byte */
 	uint64_t regs = 0;
 	unsigned x = 0, bb = 0, p = 0;
 
@@ -91,29 +91,29 @@ static uint64_t address_regs(const uint8_t *b, unsigned len, const struct x86_in
 	if (!r->nmem)				/* lea computes with them */
 		return 0;
 	/* string instructions: their memory operands have no modrm */
-	if (!in->modrm)
+	if (!r->modrm)
 		return regs | (r->mem[0].stack ? 0 : r->reads & 0xc0);
-	if (in->modrm >= len || b[in->modrm] >> 6 == 3)
+	if (r->modrm >= len || b[r->modrm] >> 6 == 3)
 		return regs;
-	while (p < in->op && x86_is_prefix(b[p]))
+	while (p < op && x86_is_prefix(b[p]))
 		p++;
-	if ((b[p] & 0xf0) == 0x40 && p < in->op) { /* REX (there is none in 32-bit code here) */
+	if ((b[p] & 0xf0) == 0x40 && p < op) { /* REX (there is none in 32-bit code here) */
 		x = b[p] >> 1 & 1;
 		bb = b[p] & 1;
-	} else if ((b[p] == 0xc4 || b[p] == 0x62) && p + 1 < in->op) {	/* VEX, EVEX: inverted */
+	} else if ((b[p] == 0xc4 || b[p] == 0x62) && p + 1 < op) {	/* VEX, EVEX: inverted */
 		x = ~b[p + 1] >> 6 & 1;
 		bb = ~b[p + 1] >> 5 & 1;
 	}
-	if ((b[in->modrm] & 7) == 4) {				/* SIB */
-		unsigned sib = in->modrm + 1u < len ? b[in->modrm + 1] : 0,
+	if ((b[r->modrm] & 7) == 4) {				/* SIB */
+		unsigned sib = r->modrm + 1u < len ? b[r->modrm + 1] : 0,
 			 idx = (sib >> 3 & 7) | x << 3;
 
 		if (idx != 4)
 			regs |= 1u << idx;
-		if ((sib & 7) != 5 || b[in->modrm] >> 6)
+		if ((sib & 7) != 5 || b[r->modrm] >> 6)
 			regs |= 1u << ((sib & 7) | bb << 3);
-	} else if ((b[in->modrm] & 7) != 5 || b[in->modrm] >> 6) {
-		regs |= 1u << ((b[in->modrm] & 7) | bb << 3);
+	} else if ((b[r->modrm] & 7) != 5 || b[r->modrm] >> 6) {
+		regs |= 1u << ((b[r->modrm] & 7) | bb << 3);
 	}
 	return regs & r->reads;
 }
@@ -123,7 +123,6 @@ void core_decode_with(struct core_decoders *ds, const uint8_t *bytes, unsigned l
 {
 	const bool wide = isa == PM_ISA_X86_64;
 	const struct pm_form *f;
-	struct x86_insn in;
 	struct x86_regs r;
 	const char *m;
 	bool reads = false, writes = false, only_move;
@@ -131,16 +130,14 @@ void core_decode_with(struct core_decoders *ds, const uint8_t *bytes, unsigned l
 	*s = (struct pm_core_static){ .class = PM_CORE_ALU, .uops = 1 };
 	if (!len || isa > PM_ISA_X86_32)
 		return;
-	if (!ds->d[wide]) {
-		ds->d[wide] = x86_decoder_new(wide ? X86_MODE_64 : X86_MODE_32);
+	if (!ds->f[wide])
 		ds->f[wide] = pm_forms_new(!wide);
-	}
-	if (!x86_decode(ds->d[wide], bytes, len, &in) || !x86_regs(bytes, len, wide, &r))
+	if (!x86_regs(bytes, len, wide, &r))
 		return;
 	f = pm_form_at(ds->f[wide], bytes, len);
 	m = pm_form_mnemonic(f->mnemonic);
 	s->class = class_at(ds, f->mnemonic, m);
-	s->addr_regs = address_regs(bytes, len, &in, &r);
+	s->addr_regs = address_regs(bytes, len, &r);
 	s->data_regs = r.reads & ~s->addr_regs;
 	s->writes = r.writes;
 	for (unsigned i = 0; i < r.nmem; i++) {
@@ -169,8 +166,8 @@ void core_decode_with(struct core_decoders *ds, const uint8_t *bytes, unsigned l
 	/* zeroing idioms depend on nothing */
 	if ((!strcmp(m, "xor") || !strcmp(m, "pxor") || !strcmp(m, "vpxor") ||
 	     !strcmp(m, "xorps") || !strcmp(m, "vxorps") || !strcmp(m, "sub")) &&
-	    !reads && !writes && in.modrm && in.modrm < len && bytes[in.modrm] >> 6 == 3 &&
-	    (bytes[in.modrm] >> 3 & 7) == (bytes[in.modrm] & 7) &&
+	    !reads && !writes && r.modrm && r.modrm < len && bytes[r.modrm] >> 6 == 3 &&
+	    (bytes[r.modrm] >> 3 & 7) == (bytes[r.modrm] & 7) &&
 	    __builtin_popcountll(r.writes & 0xffffffff) == 1 &&
 	    !(r.reads & ~r.writes & 0xffffffff) &&
 	    __builtin_popcountll(r.reads & 0xffffffff) <= 1) {
@@ -193,10 +190,8 @@ void core_decode_with(struct core_decoders *ds, const uint8_t *bytes, unsigned l
 
 void core_decoders_free(struct core_decoders *ds)
 {
-	for (int i = 0; i < 2; i++) {
-		x86_decoder_free(ds->d[i]);
+	for (int i = 0; i < 2; i++)
 		pm_forms_free(ds->f[i]);
-	}
 }
 
 void pm_core_decode(const uint8_t *bytes, unsigned len, unsigned isa, struct pm_core_static *s)

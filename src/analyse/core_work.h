@@ -17,7 +17,6 @@
 #include "trace/expand.h"
 
 struct core_decoders {
-	struct x86_decoder *d[2];
 	struct pm_forms *f[2];
 	uint8_t class[4096];		/* + 1, by mnemonic; 0: not known yet */
 };

@@ -136,6 +136,7 @@ bool x86_regs(const uint8_t *bytes, unsigned len, bool wide, struct x86_regs *ou
 	if (!x86_zydis(bytes, len, wide, &in, op))
 		return false;
 	out->len = in.length;
+	out->modrm = in.attributes & ZYDIS_ATTRIB_HAS_MODRM ? in.raw.modrm.offset : 0;
 	out->class = class_of(&in, op, &out->indirect);
 	out->rep = in.attributes &
 		   (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);

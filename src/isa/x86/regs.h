@@ -35,6 +35,7 @@ struct x86_regs {
 	struct x86_mem mem[X86_MAX_MEM];
 	uint8_t nmem;
 	uint8_t len;
+	uint8_t modrm;			/* where it is, right behind the opcode; 0: there is none */
 	uint8_t class;			/* enum pm_insn_class */
 	bool indirect;
 	bool rep;			/* a repeated string instruction */
