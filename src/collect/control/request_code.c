@@ -131,7 +131,7 @@ void request_signal(struct session *s, struct request *q)
 
 	if (m->a[1] == SIGSEGV && m->a[3] && (m->a[4] & (PF_WRITE | PF_PKEY)) == PF_WRITE &&
 	    space_write_trap(&s->spaces, q->user, m->a[2], code, m)) {
-		q->stands = q->retry = m->r[0] == RT_RETRY;
+		q->stands = q->stands_for_all = m->r[0] == RT_RETRY;
 		if (!m->ncmd && m->r[0] == RT_WRITE_SELF)
 			write_self(s, q);
 		return;

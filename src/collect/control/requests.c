@@ -98,8 +98,8 @@ static void answer(struct session *s, struct request *q)
 	if (q->m.ncmd && q->alone && q->stands && q->user->space == sp) {
 		q->m.again = RT_IF_FAILED;
 	} else if (q->m.ncmd) {
-		q->m.again = q->retry && only_protects(&q->m) && q->user->space == sp &&
-			     !q->user->left ? RT_TELL : RT_AGAIN;
+		q->m.again = q->stands_for_all && only_protects(&q->m) &&
+			     q->user->space == sp && !q->user->left ? RT_TELL : RT_AGAIN;
 		q->user->space->busy = q->block;
 	}
 	q->p->user.space = q->user->space;
@@ -127,7 +127,7 @@ void request_answer(struct session *s, uint32_t bi)
 
 	q.block = bi;
 	q.payload = 0;
-	q.alone = q.stands = q.retry = false;
+	q.alone = q.stands = q.stands_for_all = false;
 	q.nundone = mail_get(b, &q.m, q.undone);
 	q.p = s->block_proc[bi] ? s->proc[s->block_proc[bi] - 1] : NULL;
 	q.t = q.p ? thread_of(q.p, bi) : NULL;

@@ -27,7 +27,7 @@ struct request {
 	uint32_t nundone;			/* that failed on; 0: none has */
 	bool alone;	/* nobody else executes the space, nor waits for a part of this answer */
 	bool stands;	/* the answer is the same once the commands have run */
-	bool retry;	/* ... also if others execute the space meanwhile */
+	bool stands_for_all;	/* ... also if others execute the space meanwhile */
 };
 
 typedef void request_fn(struct session *s, struct request *q);

@@ -759,7 +759,7 @@ static void follow(struct rt_block *b, u64 pc)
 void rt_tree_event(struct rt_block *b)
 {
 	const u64 pc = b->exit_pc;
-	int32_t distance;
+	u64 to;
 
 	b->ctx.pc = pc;
 	b->tree_end = b->tree_event & 7;
@@ -779,11 +779,9 @@ void rt_tree_event(struct rt_block *b)
 		b->resume = b->cont;
 		return;
 	}
-	distance = *(const int32_t *)PTR(RT_SHADOW + 4 * (u64)(u32)pc);
+	to = rt_indirect_entry(pc);
 	/* without an entry it faults there, as in translated code, and gets one */
-	b->s_rcx = b->ctx.gpr[RCX];
-	b->s_rdx = b->ctx.gpr[RDX];
-	b->resume = pc + (u64)(int64_t)distance;
+	rt_resume_at(b, to ? to : pc);
 }
 
 int rt_tree_deep(struct rt_block *b, u64 addr, struct k_ucontext *uc)

@@ -2,19 +2,23 @@
 /* resume.c - how the program goes on: in its translation, or without us */
 #include "rt.h"
 
+void rt_resume_at(struct rt_block *b, u64 to)
+{
+	b->s_rcx = b->ctx.gpr[RCX];
+	b->s_rdx = b->ctx.gpr[RDX];
+	b->resume = to;
+}
+
 /* The answer to RQ_LOOKUP is the way to go on.
  * b->ctx is the program's state: find the code to go on with. An address that the program may not
  * execute is jumped to as it is, so that the fault is the program's own. */
 void rt_resume_by_answer(struct rt_block *b)
 {
 	rt_count_answered(b, b->ctx.gpr[RSP]);
-	if (b->mail.r[0]) {
+	if (b->mail.r[0])
 		b->resume = b->mail.r[0];
-	} else {
-		b->s_rcx = b->ctx.gpr[RCX];
-		b->s_rdx = b->ctx.gpr[RDX];
-		b->resume = b->ctx.pc;
-	}
+	else
+		rt_resume_at(b, b->ctx.pc);
 }
 
 void rt_resume(struct rt_block *b)
@@ -29,13 +33,10 @@ void rt_resume_behind(struct rt_block *b)
 {
 	const u64 to = rt_counts(b) ? 0 : rt_indirect_entry(b->ctx.pc);
 
-	if (!to) {
+	if (to)
+		rt_resume_at(b, to);
+	else
 		rt_resume(b);
-		return;
-	}
-	b->s_rcx = b->ctx.gpr[RCX];
-	b->s_rdx = b->ctx.gpr[RDX];
-	b->resume = to;
 }
 #endif
 

@@ -256,6 +256,7 @@ void rt_await_native(const u32 *state, u32 done);
 
 /* ---- resume.c -------------------------------------------------------------------------------- */
 void rt_resume(struct rt_block *b);			/* b->resume for b->ctx.pc, or native */
+void rt_resume_at(struct rt_block *b, u64 to);	/* at an entry, or at original code */
 void rt_resume_by_answer(struct rt_block *b);		/* the same by the answer to RQ_LOOKUP */
 /* The same behind an instruction that the runtime has executed: there is mostly an entry there. */
 void rt_resume_behind(struct rt_block *b);
