@@ -91,9 +91,12 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	code = code_ptr(s, m, b->code);
 	memcpy(jump, code, 8);
 	write_jump(jump, jump + (int64_t)(at - b->code));
-	if (b->flags &
-	    XL_COUNTS) /* lies anywhere, and whoever is alone to execute it waits for us */
-		memcpy(code, jump, 8);
+	/* Generated code, which threads may be executing, is aligned. A counting copy is not: whoever
+	 * is alone to execute it waits for us. Nor is a file's text, which has been unmapped. There a
+	 * locked store would be one over two cache lines, which some kernels and hypervisors slow
+	 * down by a thousand times. */
+	if (b->code % sizeof jump)
+		memcpy(code, jump, sizeof jump);
 	else
 		__atomic_store((uint64_t *)code, (uint64_t *)jump, __ATOMIC_SEQ_CST);
 }
