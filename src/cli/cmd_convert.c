@@ -9,6 +9,7 @@
 #include "cli/replayed.h"
 #include "cli/run_ends.h"
 #include "cli/run_parts.h"
+#include "cli/run_trace.h"
 #include "cli/traces.h"
 #include "collect/query/ref_values.h"
 #include "collect/query/trace_parts.h"
@@ -23,22 +24,26 @@ static bool is_pug(const char *out, const char *format)
 	return to && !strcmp(to->name, "pug");
 }
 
-/* Chunks need not be made anew. The exit status; -1: it has to be one replay. */
-static int convert_parts(const char *recording, uint64_t jobs, const char *out, const char *format,
-			 const char *json)
+/* What @recording replays goes straight into @out: chunks that @jobs replays make need not be made
+ * anew, and what one replay traces needs no other trace in between. The exit status. */
+static int convert_recording(const char *recording, uint64_t jobs, const char *out,
+			     const char *format, const char *json)
 {
 	struct pm_run_opts o = { RUN_DEFAULTS, .kind = XL_EXEC };
+	struct run_trace t = { .exec = true, .silent = true, .out = out, .format = format,
+			       .schema = "convert",
+			       .results = { .json = json, .quiet = true, .to_stderr = true } };
 	struct pm_err err = { 0 };
 	int status, signal, failed;
 
 	if (rec_open(recording, &o.replay, &err) != PM_OK)
 		return traces_fail(&err);
 	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;
-	if (!run_parts_possible(&o)) {
-		rec_close(o.replay);
-		return -1;
-	}
-	failed = run_parts(recording, jobs, &o, out, format, "convert", json, &status, &signal);
+	if (jobs > 1 && run_parts_possible(&o))
+		failed = run_parts(recording, jobs, &o, out, format, "convert", json, &status,
+				   &signal);
+	else
+		failed = run_traced(&t, &o, &status, &signal);
 	rec_close(o.replay);
 	return failed < 0 ? 0 : failed;
 }
@@ -113,12 +118,9 @@ int cmd_convert(int argc, char **argv)
 		pm_opt_usage(&help, "-j: from 1 to 64");
 	if (jobs > 1 && (values || from || !replayed_is(argv[0])))
 		pm_opt_usage(&help, "-j is for recordings, without --values");
-	if (jobs > 1 && !filter && is_pug(argv[1], to)) {
-		status = convert_parts(argv[0], jobs, argv[1], to, json);
-		if (status >= 0)
-			return status;
-		jobs = 1;
-	}
+	if (!values && !filter && !from && (jobs == 1 || is_pug(argv[1], to)) &&
+	    !pm_path_has_process(argv[1]) && replayed_is(argv[0]))
+		return convert_recording(argv[0], jobs, argv[1], to, json);
 	status = values ? traces_open_values(argv[0], &part, &src, &which, &filled) :
 		traces_open_by(jobs, argv[0], from, &src, &which);
 	if (status)

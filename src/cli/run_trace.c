@@ -467,7 +467,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	uint64_t line = 64;
 	uint32_t facts = 0;
 
-	r = pm_result_for("run");
+	r = pm_result_for(t->schema ? t->schema : "run");
 	o->kind = t->branch || needs_blocks_only(t) ? XL_BRANCH : XL_EXEC;
 	if (t->cache && *t->cache)
 		pm_parse_size(t->cache, &line);
@@ -496,7 +496,8 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	if (counts) {
 		struct pm_err late = { 0 };
 
-		begin_results(r, o, counts, p, region, threads);
+		if (!t->schema)
+			begin_results(r, o, counts, p, region, threads);
 		t->results.processes = counts->nprocess;
 		for (size_t i = 0; i < counts->nprocess; i++)
 			t->results.threads += counts->process[i].nthread;

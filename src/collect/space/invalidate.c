@@ -91,10 +91,10 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	code = code_ptr(s, m, b->code);
 	memcpy(jump, code, 8);
 	write_jump(jump, jump + (int64_t)(at - b->code));
-	/* Generated code, which threads may be executing, is aligned. A counting copy is not: whoever
-	 * is alone to execute it waits for us. Nor is a file's text, which has been unmapped. There a
-	 * locked store would be one over two cache lines, which some kernels and hypervisors slow
-	 * down by a thousand times. */
+	/* Generated code, which threads may be executing, is aligned. A counting copy is not:
+	 * whoever is alone to execute it waits for us. Nor is a file's text, which has been
+	 * unmapped: a locked store there may lie in two cache lines, and processors that detect
+	 * bus locks trap that (Intel, volume 3: OS Bus-Lock Detection). */
 	if (b->code % sizeof jump)
 		memcpy(code, jump, sizeof jump);
 	else
