@@ -30,8 +30,8 @@ static int convert_recording(const char *recording, uint64_t jobs, const char *o
 			     const char *format, const char *json)
 {
 	struct pm_run_opts o = { RUN_DEFAULTS, .kind = XL_EXEC };
-	struct run_trace t = { .exec = true, .silent = true, .out = out, .format = format,
-			       .schema = "convert",
+	struct run_trace t = { .exec = true, .silent = true, .progress = true,
+			       .out = out, .format = format, .schema = "convert",
 			       .results = { .json = json, .quiet = true, .to_stderr = true } };
 	struct pm_err err = { 0 };
 	int status, signal, failed;
@@ -40,8 +40,7 @@ static int convert_recording(const char *recording, uint64_t jobs, const char *o
 		return traces_fail(&err);
 	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;
 	if (jobs > 1 && run_parts_possible(&o))
-		failed = run_parts(recording, jobs, &o, out, format, "convert", json, &status,
-				   &signal);
+		failed = run_parts(recording, jobs, &o, &t, "convert", json, &status, &signal);
 	else
 		failed = run_traced(&t, &o, &status, &signal);
 	rec_close(o.replay);

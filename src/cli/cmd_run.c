@@ -478,7 +478,7 @@ static int replay_wanted(const char *recording, uint64_t jobs, struct run_trace 
 	if (!run_parts_possible(o))
 		return run_wanted(t, o, f);
 	o->kind = t->branch ? XL_BRANCH : XL_EXEC;
-	done = run_parts(recording, jobs, o, f->out, t->format, "run", f->json, &status, &sig);
+	done = run_parts(recording, jobs, o, t, "run", f->json, &status, &sig);
 	return done >= 0 ? done : f->own_status ? 0 : run_end_like(status, sig);
 }
 
@@ -517,6 +517,7 @@ int cmd_replay(int argc, char **argv)
 	check_files(&f, &t, "RECORDING", argv[0]);
 	o.echo = !silent;
 	t.silent = silent;
+	t.progress = silent && !f.quiet;
 	if (rec_open(argv[0], &o.replay, &err) != PM_OK)
 		return traces_fail(&err);
 	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;

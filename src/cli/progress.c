@@ -7,6 +7,7 @@
 #include "base/elapsed.h"
 #include "cli/manners.h"
 #include "cli/progress.h"
+#include "trace/chain.h"
 #include "trace/format.h"
 
 #define FIRST	1.0			/* seconds before anything is shown */
@@ -87,6 +88,42 @@ void progress_end(struct progress *p)
 {
 	if (p->on && p->shown > 0)
 		fprintf(stderr, "\r\033[K");
+	pm_map_release(&p->reached);
+}
+
+static enum pm_status see_batch(void *self, const struct pm_batch *b, struct pm_err *err)
+{
+	struct progress *p = self;
+	uint64_t *reached = pm_map_put(&p->reached, 1 + b->stream->index, NULL);
+
+	(void)err;
+	progress_count(p, p->events + b->first_insn - *reached, 0);
+	*reached = b->first_insn;
+	return PM_OK;
+}
+
+static enum pm_status see_packed(void *self, const struct pm_batch *b, const struct pm_packed *k,
+				 struct pm_err *err)
+{
+	(void)k;
+	return see_batch(self, b, err);
+}
+
+void progress_sink(struct progress *p, struct pm_pipeline *pipe)
+{
+	static const struct pm_chain_sink_ops sink = {
+		.ops = {
+			.abi = PM_ABI, .name = "progress", .about = "shows instructions",
+			.flags = PM_SINK_BLOCKS | PM_SINK_LIGHT | PM_SINK_EPOCHS | PM_SINK_CHAINS |
+				 PM_SINK_LIGHT_CHAINS | PM_SINK_NO_ADDRESSES,
+			.consume = see_batch,
+		},
+		.packed = see_packed,
+	};
+
+	progress_begin_count(p, "instructions");
+	if (p->on)
+		pm_pipeline_sink(pipe, &sink.ops, p);
 }
 
 enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, struct pm_result *r,

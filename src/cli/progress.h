@@ -6,6 +6,7 @@
 #ifndef PM_CLI_PROGRESS_H
 #define PM_CLI_PROGRESS_H
 
+#include "base/mem.h"
 #include "trace/pipeline.h"
 
 struct pm_result;
@@ -15,6 +16,7 @@ struct progress {
 	const char *what;		/* "events" */
 	double began, shown;
 	uint64_t events;
+	struct pm_map reached;		/* progress_sink(): stream -> its instructions so far */
 	bool on;
 };
 
@@ -24,6 +26,9 @@ struct pm_source *progress_begin(struct progress *p, struct pm_source *src);
 void progress_begin_count(struct progress *p, const char *what);
 void progress_count(struct progress *p, uint64_t n, double part);
 void progress_end(struct progress *p);
+/* Without a source that could be read instead: what @pipe is given, in instructions. A sink of
+ * @pipe, which costs next to nothing, and only if it would be seen. */
+void progress_sink(struct progress *p, struct pm_pipeline *pipe);
 
 /* pm_pipeline_run_until() with progress; @stop NULL: to the end. */
 enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, struct pm_result *r,

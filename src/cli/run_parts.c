@@ -5,6 +5,7 @@
 #include "base/elapsed.h"
 #include "base/result.h"
 #include "cli/manners.h"
+#include "cli/progress.h"
 #include "cli/run_parts.h"
 #include "cli/run_trace.h"
 #include "cli/traces.h"
@@ -45,23 +46,36 @@ static void put_written(struct pm_result *r, const char *out, uint64_t bytes,
 	pm_result_end(r);
 }
 
-int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o, const char *out,
-	      const char *format, const char *schema, const char *json, int *status, int *signal)
+static void show(void *progress, uint64_t insns, double part)
+{
+	progress_count(progress, insns, part);
+}
+
+int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o,
+	      const struct run_trace *t, const char *schema, const char *json, int *status,
+	      int *signal)
 {
 	char *args = run_join_args(o->argv);
 	const char *const info[] = { "program", o->argv[0], "args", args, "isa", "x86-64",
 				     "source", "run", "kind",
 				     o->kind == XL_EXEC ? "execution" : "branch", NULL };
-	const char *colon = format ? strchr(format, ':') : NULL;
+	const char *colon = t->format ? strchr(t->format, ':') : NULL;
 	const double begun = pm_now();
 	struct parts_result p;
 	struct pm_err err = { 0 };
-	struct pm_output *to = pm_output_open(out, &err);
+	struct pm_output *to = pm_output_open(t->out, &err);
+	struct progress progress;
+	const struct parts_watcher watcher = { show, &progress };
+	enum pm_status st = PM_ERR;
 	struct pm_result *r;
 	int failed = -1;
 
-	if (!to || parts_trace(recording, (unsigned)jobs, o, colon ? colon + 1 : "", info, to, &p,
-			       &err) != PM_OK) {
+	progress_begin_count(&progress, "instructions");
+	if (to)
+		st = parts_trace(recording, (unsigned)jobs, o, colon ? colon + 1 : "", info, to,
+				 t->progress ? &watcher : NULL, &p, &err);
+	progress_end(&progress);
+	if (st != PM_OK) {
 		if (!err.file)
 			err.file = recording;
 		failed = traces_fail(&err);
@@ -69,7 +83,7 @@ int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o,
 		r = pm_result_for(schema);
 		if (!strcmp(schema, "run"))
 			put_run(r, o, &p, pm_now() - begun);
-		put_written(r, out, pm_output_offset(to), &p, jobs);
+		put_written(r, t->out, pm_output_offset(to), &p, jobs);
 		failed = traces_json(r, json) ? 1 : -1;
 		pm_result_free(r);
 	}

@@ -4,14 +4,15 @@
 #ifndef PM_CLI_RUN_PARTS_H
 #define PM_CLI_RUN_PARTS_H
 
-#include "collect/control/process.h"
+#include "cli/run_trace.h"
 
 /* Where @recording, which is open as o->replay, can only be replayed by one, that is noted, and
  * false. */
 bool run_parts_possible(const struct pm_run_opts *o);
-/* By @jobs; results as JSON to @json, NULL: nowhere, as @schema has them. It returns as
- * run_traced() does. */
-int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o, const char *out,
-	      const char *format, const char *schema, const char *json, int *status, int *signal);
+/* By @jobs, to @t's .out in its .format; results as JSON to @json, NULL: nowhere, as @schema has
+ * them. It returns as run_traced() does. */
+int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o,
+	      const struct run_trace *t, const char *schema, const char *json, int *status,
+	      int *signal);
 
 #endif

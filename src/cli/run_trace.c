@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "cli/run_trace.h"
 #include "cli/manners.h"
+#include "cli/progress.h"
 #include "cli/traces.h"
 #include "report/coverage_report.h"
 #include "trace/each_process.h"
@@ -457,6 +458,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	const bool wants = t->dump || t->out || has_results(t);
 	struct pm_err err = { 0 }, cut = { 0 };
 	struct pm_pipeline *p = NULL;
+	struct progress progress = { 0 };
 	struct pm_growing growing;
 	struct pm_counts *counts = NULL;
 	struct pm_result *r;
@@ -477,6 +479,8 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 		pm_pipeline_threads(p, PM_THREADS_AUTO);
 		st = build(t, o, p, t->cache ? (uint32_t)line : 0, &cracker, &facts, &region,
 			   &threads, &err);
+		if (st == PM_OK && t->progress)
+			progress_sink(&progress, p);
 		if (st == PM_OK)
 			st = pm_pipeline_start(p, pm_run_facts(o->kind), "live traces", &err);
 	}
@@ -491,6 +495,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 			o->grow = &growing;
 		}
 		st = pm_run(o, &counts, &err);
+		progress_end(&progress);
 		st = run_cut(counts, st, &err, &cut);
 	}
 	if (counts) {

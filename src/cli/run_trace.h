@@ -13,6 +13,7 @@ struct run_trace {
 	const char *cache;		/* line size, "": 64; NULL: no cache trace */
 	bool usual;
 	bool silent;			/* the program prints nothing */
+	bool progress;			/* ... so that there is room to say how far it is */
 	const char *schema;		/* of JSON; NULL: `run`, which tells of the run, too */
 	const char *lcov, *cobertura, *drcov;	/* coverage, there; NULL: not wanted */
 	const char *out, *format;

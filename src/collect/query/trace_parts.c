@@ -259,6 +259,7 @@ struct parts_maker {
 	pid_t pid[PARTS_WORKERS];
 	struct pug_parts file[PARTS_WORKERS];
 	struct pug_join *join;
+	const struct parts_watcher *watcher;
 	uint32_t next;			/* part */
 };
 
@@ -301,6 +302,14 @@ static void await_news(struct parts_maker *m, uint32_t seen)
 	syscall(SYS_futex, &m->all->news, FUTEX_WAIT, seen, &wait);
 }
 
+/* Safepoints behind the last call may make some parts more. */
+static double part_done(const struct parts_maker *m)
+{
+	const double part = (double)m->next / (m->nworker * EACH);
+
+	return part < 1 ? part : 0;
+}
+
 static enum pm_status join_all(struct parts_maker *m, struct pm_err *err)
 {
 	for (;;) {
@@ -311,6 +320,9 @@ static enum pm_status join_all(struct parts_maker *m, struct pm_err *err)
 			return PM_ERR;
 		if (over)
 			return PM_OK;
+		if (m->watcher)
+			m->watcher->done(m->watcher->self, pug_join_insns(m->join),
+					 part_done(m));
 		await_news(m, seen);
 	}
 }
@@ -426,9 +438,10 @@ static enum pm_status make(struct parts_maker *m, const char *recording,
 
 enum pm_status parts_trace(const char *recording, unsigned workers, const struct pm_run_opts *o,
 			   const char *options, const char *const *info, struct pm_output *out,
-			   struct parts_result *result, struct pm_err *err)
+			   const struct parts_watcher *watcher, struct parts_result *result,
+			   struct pm_err *err)
 {
-	struct parts_maker m = { .nworker = workers };
+	struct parts_maker m = { .nworker = workers, .watcher = watcher };
 	struct rec_reader *r;
 	uint64_t every;
 	enum pm_status st;

@@ -42,10 +42,19 @@ struct parts_result {
 	uint64_t trace_bytes;
 };
 
+/* Told a few times a second how many instructions are in the file, and which @part of all that is,
+ * about. */
+struct parts_watcher {
+	void (*done)(void *self, uint64_t insns, double part);
+	void *self;
+};
+
 /* The trace of @recording, as @o says - .kind, .echo, .warn, where translations are kept, .argv -
- * by @workers, to @out, as .pug with @options; @info as struct pm_write_opts has it. */
+ * by @workers, to @out, as .pug with @options; @info as struct pm_write_opts has it. @watcher:
+ * NULL: nobody. */
 enum pm_status parts_trace(const char *recording, unsigned workers, const struct pm_run_opts *o,
 			   const char *options, const char *const *info, struct pm_output *out,
-			   struct parts_result *result, struct pm_err *err);
+			   const struct parts_watcher *watcher, struct parts_result *result,
+			   struct pm_err *err);
 
 #endif
