@@ -208,14 +208,14 @@ static void add_counts(struct pm_cache *c, const struct ref_counts *n)
 	c->other |= n->other;
 	c->refs[PM_OP_FETCH][0] += n->fetches;
 	if (li)
-		li->access[PM_OP_FETCH][0] += n->fetches - n->crossed;
+		li->access[PM_OP_FETCH][0] += n->looked_fetches;
 	for (unsigned k = 0; k < 4 && ld; k++) {
 		const unsigned write = k / 2, cls = k % 2;
 		const uint64_t data = ref_sum(n->data, write, cls);
 
 		c->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += data;
 		ld->access[write && !c->conf.tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
-			data - ref_sum(n->counted, write, cls);
+			ref_sum(n->looked, write, cls);
 	}
 }
 
@@ -226,13 +226,24 @@ static struct ref_side side_of(const struct cache_level *l)
 	return (struct ref_side){ l->tag, l->line_mask, l->set_mask, l->line_shift, l->ways };
 }
 
+static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
+
+static __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,popcnt"))) void
+look_up(void *cache, const struct ref_side side[2], const struct ref_list *list,
+	const struct pm_event *ev)
+{
+	if (side[0].ways == 8 && side[1].ways == 8)
+		ref_look_up(&calls, cache, side, true, list, ev);
+	else
+		ref_look_up(&calls, cache, side, false, list, ev);
+}
+
 static void run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n)
 {
-	static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
-	struct ref_counts k = { 0 };
+	struct ref_counts k;
 
 	pm_cache_take_turns(c);
-	cache_run_refs(&calls, c, side_of(c->first_i), side_of(c->first_d), c->segment0,
+	cache_run_refs(&calls, look_up, c, side_of(c->first_i), side_of(c->first_d), c->segment0,
 		       c->conf.tlb, ev, n, &k);
 	add_counts(c, &k);
 	pm_cache_drain(c, 0, c->own);

@@ -122,25 +122,36 @@ static void add_counts(struct cache_part *p, const struct ref_counts *n)
 	p->other |= n->other;
 	p->refs[PM_OP_FETCH][0] += n->fetches;
 	if (p->li)
-		p->li->st.access[PM_OP_FETCH][0] += n->fetches - n->crossed;
+		p->li->st.access[PM_OP_FETCH][0] += n->looked_fetches;
 	for (unsigned k = 0; k < 4 && p->ld; k++) {
 		const unsigned write = k / 2, cls = k % 2;
 		const uint64_t data = ref_sum(n->data, write, cls);
 
 		p->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += data;
 		p->ld->st.access[write && !tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
-			data - ref_sum(n->counted, write, cls);
+			ref_sum(n->looked, write, cls);
 	}
+}
+
+static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
+
+static __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,popcnt"))) void
+look_up(void *part, const struct ref_side side[2], const struct ref_list *list,
+	const struct pm_event *ev)
+{
+	if (side[0].ways == 8 && side[1].ways == 8)
+		ref_look_up(&calls, part, side, true, list, ev);
+	else
+		ref_look_up(&calls, part, side, false, list, ev);
 }
 
 static enum pm_status consume(void *part, const struct pm_batch *b, struct pm_err *err)
 {
-	static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
 	struct cache_part *p = part;
 	struct ref_counts k;
 
 	p->space = b->stream->space;
-	cache_run_refs(&calls, p, side_of(p->li), side_of(p->ld), segment(p, p->space, 0),
+	cache_run_refs(&calls, look_up, p, side_of(p->li), side_of(p->ld), segment(p, p->space, 0),
 		       p->w->c->conf.tlb, b->ev, b->n, &k);
 	add_counts(p, &k);
 	if (p->segment.n > 65535)

@@ -5,7 +5,7 @@
  *   cache_quick.h     hits of the first level that change no order (inline, too)
  *   cache_shadow.h    the 3C split of misses (inline, too)
  *   cache_run.c       events to accesses, each access of a level, and what it sends to the next
- *   cache_plain.c     the same for ordinary hierarchies, quicker
+ *   cache_plain.c     the same for ordinary hierarchies, quicker; cache_refs.h: their first levels
  *   cache_module.c    levels with a module of ChampSim
  *   cache_regions.c   parts of a program
  *   cache_opt.c       levels with the policy OPT, after the end of the trace

@@ -10,6 +10,7 @@
 
 #include "../oracle/cache_slow.h"
 #include "../oracle/random.h"
+#include "analyse/cache_refs.h"
 #include "real_trace.h"
 #include "same_results.h"
 
@@ -82,34 +83,40 @@ static void slow_run(struct o_cache *o, const struct pm_event *ev, size_t n)
 	}
 }
 
-static void check(const char *what, const char *config, uint64_t seed, uint64_t span)
+static void check_events(const char *what, const char *config, const struct pm_event *ev, size_t n)
 {
+	const struct pm_stream stream = { .index = 0 };
 	struct pm_err err = { 0 };
 	struct pm_cache_conf cc;
-	struct pm_event *ev;
 	struct pm_cache *c;
 	struct o_cache *o;
-	size_t n = nrefs();
 
 	if (pm_cache_conf_parse(&cc, what, config, &err))
 		fail_msg("%s: %s", config, err.msg);
-	ev = random_events(seed, span, n);
 	c = pm_cache_from(&cc);
 	o = o_cache_new(&cc);
 	/* in uneven pieces, as batches come */
 	for (size_t i = 0, k = 1; i < n; i += k, k = k * 3 % 5003) {
 		if (k > n - i)
 			k = n - i;
-		pm_cache_events(c, ev + i, k);
+		pm_cache_batch(c, &(struct pm_batch){ .stream = &stream, .ev = ev + i, .n = k });
 	}
 	pm_cache_end(c);
 	slow_run(o, ev, n);
 	o_end(o);
 	compare(config, c, o);
 	compared += n;
-	free(ev);
 	pm_cache_free(c);
 	o_cache_free(o);
+}
+
+static void check(const char *what, const char *config, uint64_t seed, uint64_t span)
+{
+	const size_t n = nrefs();
+	struct pm_event *ev = random_events(seed, span, n);
+
+	check_events(what, config, ev, n);
+	free(ev);
 }
 
 static const char *const configs[] = {
@@ -211,6 +218,32 @@ static void test_real(void **state)
 		pm_cache_free(c);
 		o_cache_free(o);
 	}
+	free(ev);
+}
+
+/* First levels that are listed before they are looked up, and as they are without AVX-512. */
+static void test_lists(void **state)
+{
+	static const char *const lists[] = {
+		"l1i=4k,8way,64;l1d=4k,8way,64;l2=16k,16way,64;l3=64k,8way,64",
+		"l1i=4k,8way,16;l1d=8k,8way,16;l2=16k,4way,64",
+		"l1i=4k,4way,64;l1d=6k,3way,64;l2=16k,16way,64,prefetch=stream",
+		"l1i=4k,1way,32;l1d=4k,16way,32",
+		"l1i=4k,full,64;l1d=4k,1way,64;l2=16k,2way,64,fifo",
+	};
+	size_t n;
+	struct pm_event *ev = real_events(nrefs() * 4, &n);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++)		/* few have high bits */
+		if (i / 512 % 7 == 6 && i % 64 == 0)
+			ev[i].addr |= 0xffff000000000000;
+	for (size_t i = 0; i < 2 * NR(lists); i++) {
+		cache_refs_plain = i % 2;
+		check_events("cache", lists[i / 2], ev, n);
+		check("cache", lists[i / 2], i + 1, 40000);
+	}
+	cache_refs_plain = false;
 	free(ev);
 }
 
@@ -563,6 +596,7 @@ int main(void)
 		cmocka_unit_test(test_tlb),
 		cmocka_unit_test(test_random_configs),
 		cmocka_unit_test(test_real),
+		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_opt),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_spaces),
