@@ -456,7 +456,8 @@ static __attribute__((noinline)) uint64_t enter_iq(const struct pm_core *k, uint
 {
 	const struct calendar c = k->calendar;
 
-	for (uint64_t t = dispatch; t < d; t++)
+	/* behind what the calendar covers nothing issues */
+	for (uint64_t t = dispatch; t < d && t - dispatch <= c.mask; t++)
 		waiting -= c.v[t & c.mask] / ISSUE;
 	for (; waiting && waiting + entries > k->c.iq; d++)
 		waiting -= c.v[d & c.mask] / ISSUE;

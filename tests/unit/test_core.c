@@ -221,6 +221,35 @@ static void test_by_hand(void **state)
 	pm_core_free(c);
 }
 
+/* The scheduler and the store queue are full, and what waits is dispatched when the calendar of
+ * ports, which covers what issues, is long over. */
+static void test_long_wait(void **state)
+{
+	struct pm_core_conf conf = pm_core_big;
+	struct pm_core_op op = { .class = PM_CORE_ALU, .uops = 1, .len = 3, .nstore = 1,
+		.store = { 64 }, .store_size = { 8 }, .store_level = { 3 } };
+	struct pm_core *c;
+	struct o_core *o;
+
+	(void)state;
+	conf.sq = 4;
+	conf.iq = 8;			/* a store takes two */
+	conf.lat[3] = 9000;
+	c = pm_core_from(&conf);
+	o = o_core_new(&conf);
+	for (unsigned i = 0; i < 100; i++) {
+		uint64_t a[4], b[4];
+
+		op.store[0] += 64;
+		pm_core_op(c, &op, a);
+		o_core_op(o, &op, b);
+		for (unsigned s = 0; s < 4; s++)
+			assert_int_equal(a[s], b[s]);
+	}
+	pm_core_free(c);
+	o_core_free(o);
+}
+
 /* Cycles of 4,000 instructions of 16 bytes, all lines of which are missing, in the second level. */
 static uint64_t cycles_of_lines(uint32_t fdip, uint32_t blocks, enum pm_core_redirect redirect)
 {
@@ -517,6 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_twin),
+		cmocka_unit_test(test_long_wait),
 		cmocka_unit_test(test_monotone),
 		cmocka_unit_test(test_fdip_by_hand),
 		cmocka_unit_test(test_decode),
