@@ -19,6 +19,14 @@ static inline bool use_avx2(void)
 	return !tage_plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
 }
 
+/* The same with instructions of three operands, and the corrector's lanes in one register. */
+#define TARGET_512	__attribute__((target("avx2,avx512f,avx512bw,avx512vl,bmi,bmi2")))
+static inline bool use_512(void)
+{
+	return use_avx2() && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512vl");
+}
+
 /* ---- history (1), (2): bits in a ring, and folds that are kept up to date ------------------- */
 
 #define RING	1024			/* more than the longest history and what branches of a
@@ -660,9 +668,17 @@ TARGET_AVX2 static void run_tage_avx2(struct tage *t, const struct pm_br *b, siz
 	run_tage(t, b, n, miss, true);
 }
 
+TARGET_512 static void run_tage_512(struct tage *t, const struct pm_br *b, size_t n,
+					uint8_t *miss)
+{
+	run_tage(t, b, n, miss, true);
+}
+
 static void tage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 {
-	if (use_avx2())
+	if (use_512())
+		run_tage_512(self, b, n, miss);
+	else if (use_avx2())
 		run_tage_avx2(self, b, n, miss);
 	else
 		run_tage(self, b, n, miss, false);
@@ -789,9 +805,17 @@ TARGET_AVX2 static void run_ittage_avx2(struct ittage *t, const struct pm_br *b,
 	run_ittage(t, b, n, miss, true);
 }
 
+TARGET_512 static void run_ittage_512(struct ittage *t, const struct pm_br *b, size_t n,
+					uint8_t *miss)
+{
+	run_ittage(t, b, n, miss, true);
+}
+
 static void ittage_run(void *self, const struct pm_br *b, size_t n, uint8_t *miss)
 {
-	if (use_avx2())
+	if (use_512())
+		run_ittage_512(self, b, n, miss);
+	else if (use_avx2())
 		run_ittage_avx2(self, b, n, miss);
 	else
 		run_ittage(self, b, n, miss, false);
