@@ -842,25 +842,18 @@ static void rare_event(struct pm_cache *c, const struct pm_event *e, const struc
 /* A hit that sends nothing anywhere: the line is there and was used before; the policy is told. */
 static inline bool quick_hit(struct cache_level *l, uint64_t *set, uint64_t line, uint64_t dirty)
 {
-	const unsigned ways = l->ways;
+	const unsigned w = find(set, l->ways, line);
 
-	for (unsigned w = 0; w < ways; w++) {
-		uint64_t e = set[w];
-
-		if ((e & ~(uint64_t)LINE_DIRTY) != (line | LINE_VALID))
-			continue;
-		if (l->lru) {
-			for (; w > 0; w--)
-				set[w] = set[w - 1];
-		} else if (l->plru) {
-			plru_touch(l, (line >> l->line_shift) & l->set_mask, w);
-		} else if (l->rrpv) {
-			l->rrpv[set - l->tag + w] = 0;
-		}
-		set[w] = e | dirty;
-		return true;
-	}
-	return false;
+	if (w == l->ways || set[w] & LINE_FRESH)
+		return false;
+	set[w] |= dirty;
+	if (l->lru)
+		move_first(set, l->ways, w, set[w]);
+	else if (l->plru)
+		plru_touch(l, (line >> l->line_shift) & l->set_mask, w);
+	else if (l->rrpv)
+		l->rrpv[set - l->tag + w] = 0;
+	return true;
 }
 
 /* HOT: once per reference of who walks through events himself. As in pm_cache_run(), plain hits do

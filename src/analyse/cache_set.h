@@ -53,10 +53,12 @@ static inline unsigned way_of(const uint64_t *set, unsigned ways, uint64_t want)
 	unsigned w = 0;
 
 	/* nobody can predict where it is */
-	if (ways == 8 || ways == 4 || ways == 16) {
-		const unsigned m = ways == 4 ? find_4(set, want)
+	if (ways == 8 || ways == 4 || ways == 16 || ways == 12) {
+		const unsigned m = ways == 4   ? find_4(set, want)
 				   : ways == 8 ? find_8(set, want)
-					       : find_8(set, want) | find_8(set + 8, want) << 16;
+				   : ways == 16
+					   ? find_8(set, want) | find_8(set + 8, want) << 16
+					   : find_8(set, want) | find_4(set + 8, want) << 16;
 
 		return m ? (unsigned)__builtin_ctz(m) / 2 : ways;
 	}
@@ -68,6 +70,46 @@ static inline unsigned way_of(const uint64_t *set, unsigned ways, uint64_t want)
 static inline unsigned find(const uint64_t *set, unsigned ways, uint64_t line)
 {
 	return way_of(set, ways, line | LINE_VALID);
+}
+
+/* What was at @way comes first, as @e; what was before it moves back by one. Without a branch. */
+static inline void first_8(uint64_t *set, unsigned way, uint64_t e)
+{
+	static const int64_t moves[16] __attribute__((aligned(16))) = {
+		-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0
+	};
+	__m128i *v = (__m128i *)set;
+	const int64_t *m = moves + 7 - way;	/* m[k]: does way k take the one before it? */
+	__m128i old[4], before[4];
+
+	for (int k = 0; k < 4; k++)
+		old[k] = _mm_load_si128(v + k);
+	before[0] = _mm_unpacklo_epi64(_mm_set1_epi64x((long long)e), old[0]);
+	for (int k = 1; k < 4; k++)		/* the second of one pair, the first of the next */
+		before[k] = _mm_castpd_si128(_mm_shuffle_pd(_mm_castsi128_pd(old[k - 1]),
+							    _mm_castsi128_pd(old[k]), 1));
+	for (int k = 0; k < 4; k++) {
+		__m128i x = _mm_loadu_si128((const __m128i *)(m + 2 * k));
+
+		_mm_store_si128(v + k, _mm_or_si128(_mm_and_si128(x, before[k]),
+						    _mm_andnot_si128(x, old[k])));
+	}
+}
+
+static inline void move_first(uint64_t *set, unsigned ways, unsigned way, uint64_t e)
+{
+	if (ways == 8) {
+		first_8(set, way, e);
+	} else if (ways == 16 && way < 8) {
+		first_8(set, way, e);
+	} else if (ways == 16) {
+		first_8(set + 8, way - 8, set[7]);
+		first_8(set, 7, e);
+	} else {
+		for (; way > 0; way--)
+			set[way] = set[way - 1];
+		set[0] = e;
+	}
 }
 
 static inline void plru_init(struct cache_level *l)
@@ -95,11 +137,7 @@ static inline unsigned touch(struct cache_level *l, uint64_t *set, unsigned way)
 
 	switch (l->conf->policy) {
 	case PM_LRU: {
-		uint64_t e = set[way];
-
-		for (unsigned w = way; w > 0; w--)
-			set[w] = set[w - 1];
-		set[0] = e;
+		move_first(set, l->ways, way, set[way]);
 		if (l->sub_valid && way) {
 			uint32_t v = l->sub_valid[at + way], d = l->sub_dirty[at + way];
 
@@ -225,9 +263,7 @@ static inline uint64_t enter(struct cache_level *l, uint64_t *set, uint64_t entr
 			l->sub_valid[at] = valid;
 			l->sub_dirty[at] = dirty;
 		}
-		for (; w > 0; w--)
-			set[w] = set[w - 1];
-		set[0] = entry;
+		move_first(set, l->ways, w, entry);
 		return old;
 	}
 	w = choose(l, set);
