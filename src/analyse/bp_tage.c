@@ -12,7 +12,7 @@
  * register. */
 #define TARGET_AVX2	__attribute__((target("avx2,bmi,bmi2")))
 
-bool tage_plain;
+bool tage_plain, tage_no_512;
 
 static inline bool use_avx2(void)
 {
@@ -23,7 +23,7 @@ static inline bool use_avx2(void)
 #define TARGET_512	__attribute__((target("avx2,avx512f,avx512bw,avx512vl,bmi,bmi2")))
 static inline bool use_512(void)
 {
-	return use_avx2() && __builtin_cpu_supports("avx512bw") &&
+	return use_avx2() && !tage_no_512 && __builtin_cpu_supports("avx512bw") &&
 	       __builtin_cpu_supports("avx512vl");
 }
 
@@ -604,9 +604,6 @@ INLINE void look_ahead(struct tage *t, const struct pm_br *b, size_t n, bool avx
 		if (b[i].flags & PM_BR_COND) {
 			hash_lanes(&t->h, &v, pc, pc >> 6, avx2, &at->h);
 			at->base = (pc ^ pc >> TAGE_BASE_LOG) & ((1u << TAGE_BASE_LOG) - 1);
-#pragma GCC unroll 16
-			for (unsigned k = 0; k < TAGE_TABLES; k++)
-				__builtin_prefetch(entry(t, at, k));
 		}
 		if (b[i].flags & PM_BR_COND && t->scl) {
 			uint16_t *local = t->local + ((pc ^ pc >> 8) & 255);

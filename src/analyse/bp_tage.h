@@ -61,7 +61,7 @@ static const uint8_t sc_local_length[SC_LOCAL] = { 4, 7, 11, 16 };
 static const uint16_t ittage_length[ITTAGE_TABLES] = { 2, 5, 10, 20, 40, 80, 160 };
 static const uint8_t ittage_tag_bits[ITTAGE_TABLES] = { 9, 9, 10, 10, 11, 11, 12 };
 
-/* Tests set it: predictors do without AVX2, as where there is none. */
-extern bool tage_plain;
+/* Tests set them: predictors do without AVX2, or AVX-512, as where there is none. */
+extern bool tage_plain, tage_no_512;
 
 #endif

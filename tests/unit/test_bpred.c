@@ -287,9 +287,11 @@ static void test_tage(void **state)
 	(void)state;
 	test_tage_on(5);
 	test_tage_on(0);
+	tage_no_512 = true;
+	test_tage_on(7);
 	tage_plain = true;
 	test_tage_on(6);
-	tage_plain = false;
+	tage_plain = tage_no_512 = false;
 }
 
 static void test_concentration(void **state)
