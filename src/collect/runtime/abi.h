@@ -221,6 +221,8 @@
 #define RT_TREE_MEMO		0x200u		/* a slot of the node may remember it */
 #define RT_TREE_THROUGH		0x400u		/* a call through a stub at RT_EXIT_PC, of so many
 						 * instructions << 12, to RT_S_TMP2 */
+#define RT_TREE_LINK		0x800u		/* a call by a link to a call entry that is not
+						 * patched: RT_DO_RESOLVE */
 #define RT_TREE_GOES_BACK	1u		/* in a slot, of a jump: its child is the context's
 						 * parent, which is not entered anew */
 #define RT_LOG			0x39000000	/* struct rt_event, one behind the other */
@@ -263,7 +265,8 @@ struct rt_tree_node {			/* a context; [0] is of no function */
 	uint32_t via;				/* offset of the stub's beside it, through which
 						 * calls lead here; 0: none */
 	struct { uint32_t key, child; } slot[4];	/* where a call, or jump, has led to: the
-							 * number of its block; offset. There are
+							 * number of the block that is called,
+							 * or jumps; offset. There are
 							 * RT_TREE_SLOTS_OF(cells) */
 };
 struct rt_frame_of_call {

@@ -6,10 +6,12 @@
  * code (translate/emit_tree.c) counts instructions in the lower half of the cursor register, whose
  * upper half is the stack's end, and adds them to the context where control leaves a function:
  *
- *   a call            the context has slots, block's number -> context, as many as its function
+ *   a call            the context has slots, callee's number -> context, as many as its function
  *                     is large; then the thread's table of sites, which has all others; pushes a
- *                     frame. Through a linkage stub to a function of the same file: likewise, if
- *                     the stub's pointer leads where it is likely to
+ *                     frame. The code for that is in front of the callee, once for all who call
+ *                     it (CALL ENTRIES in translate/translate.h). Through a linkage stub to a
+ *                     function of the same file: likewise, but at the call, if the stub's pointer
+ *                     leads where it is likely to
  *   an indirect call  the thread's table of targets
  *   a return          to where the innermost frame says; pops it
  *   a direct jump, or falling, to another function: slots, and sites

@@ -18,6 +18,20 @@ static int shortcut(struct rt_block *b)
 	return 0;
 }
 
+/* The link is a call's to a call entry (translate.h), where the tree would have gone on. */
+static int is_call_of_entry(struct rt_block *b)
+{
+	const int is = b->tree && b->tree_event & RT_TREE_LINK;
+
+	if (is) {
+		b->tree_event = 0;
+		b->tree_end = RT_ENDS_CALL;
+		b->tree_next = *(const u64 *)PTR(b->ctx.gpr[RSP]);
+		b->tree_pending = 1;
+	}
+	return is;
+}
+
 static int enter(struct rt_block *b, u32 door)
 {
 	int is_call;
@@ -26,8 +40,12 @@ static int enter(struct rt_block *b, u32 door)
 	switch (door) {
 	case 0:
 		b->ctx.pc = ((const u64 *)PTR(b->links))[(u32)b->exit_id];
-		if (shortcut(b))
+		is_call = is_call_of_entry(b);
+		if (shortcut(b)) {
+			if (is_call)		/* to the direct entry */
+				b->resume += *(const u32 *)PTR(b->resume - 4);
 			return 0;
+		}
 		if (!rt_ask(b, RQ_RESOLVE, (u32)b->exit_id, 0, 0, 0))
 			rt_resume_native(b);
 		b->resume = b->mail.r[0];

@@ -155,10 +155,13 @@ struct blk *counting_copy_of(const struct space *sp, const struct blk *b)
 		       : NULL;
 }
 
+/* Of a tree's: the call entry. */
 uint64_t counting_entry(const struct space *sp, const struct blk *b)
 {
 	const struct blk *t = counting_copy_of(sp, b);
 
+	if (xl_has_call_entry(b->flags) && !(b->flags & BLK_IS_DEAD))
+		return sp->module[b->module].code.at + b->code - xl_call_entry(b->live);
 	return t ? sp->module[t->module].code.at + t->code : 0;
 }
 

@@ -190,10 +190,18 @@ const struct module *space_module(struct spaces *s, struct space_user *p, uint64
 	return module_at(p->space, pc);
 }
 
+/* CALL ENTRIES in translate.h: that at @pc; 0: there is none, the runtime does it each time. */
+static uint64_t call_entry(const struct space *sp, uint64_t pc)
+{
+	const struct blk *b = block_find(sp, pc);
+
+	return b ? counting_entry(sp, b) : 0;
+}
+
 uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, struct rt_mail *mail)
 {
 	struct space *sp = p->space;
-	uint64_t *shortcut, to;
+	uint64_t *shortcut, to, lead;
 	struct link *l;
 	bool often;
 
@@ -211,8 +219,9 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 			return space_enter(s, p, l->target, false, mail);
 		}
 	}
-	if (to && !mail->ncmd && !l->done &&
-	    l->counting == (s->hooks->only_counts(s) && !mail->r[5])) {
+	lead = to && s->tree && l->counting ? call_entry(p->space, l->target) : to;
+	if (lead && !mail->ncmd && !l->done &&
+	    (s->tree || l->counting == (s->hooks->only_counts(s) && !mail->r[5]))) {
 		const struct module *m = &sp->module[l->module];
 
 		/* Across modules only if the target's code is placed in every process of the space.
@@ -220,7 +229,7 @@ uint64_t space_resolve(struct spaces *s, struct space_user *p, uint32_t link, st
 		if ((m->text.lo <= l->target && l->target < m->text.hi) || sp->refs == 1) {
 			if (often && m->stored.code_from_file)
 				links_make_code_own(s, sp, l->module);
-			link_patch(s, sp, l, to);
+			link_patch(s, sp, l, lead);
 			if (l->done)
 				link_stop_waiting(sp, link);			/* (5) */
 		}

@@ -117,13 +117,15 @@ static bool near_ahead(const struct emit *e, const struct block *t)
 {
 	uint32_t tail = 24;		/* what may follow the branch in its own block */
 
-	return !e->s->far_only && t->order > e->b->order &&
+	return !e->s->far_only && t->order > e->b->order && !has_call_entry(t) &&
 	       t->sum - (e->b->sum + e->b->bound) + tail + ENTRY_BYTES(e->in) + PATCH_BYTES <= 127;
 }
 
 /* Where a branch to block @k, which is placed, goes. */
 static uint32_t entry_of(const struct emit *e, uint32_t k)
 {
+	if (e->calls)
+		return placed(e, k)->code - xl_call_entry(placed(e, k)->live);
 	return e->back ? e->s->block[k].back : placed(e, k)->code;
 }
 
@@ -137,7 +139,8 @@ static void add_fixup(struct emit *e, uint32_t block, bool byte)
 
 void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_target *t)
 {
-	const uint64_t code = e->counting ? t->counting : t->code;
+	const bool other = e->counting || e->calls;
+	const uint64_t code = other ? t->counting : t->code;
 	struct xl_unit *u = e->u;
 
 	if (t->where == TO_UNIT) {
@@ -159,10 +162,10 @@ void asm_rel32(struct emit *e, const uint8_t *op, unsigned nop, const struct xl_
 	e->c += nop;
 	if (t->where == TO_KNOWN && code && xl_near(e->in, code)) {
 		asm_reloc(e, here(e), XL_REL_CODE32,
-			  (uint32_t)(t->pc - e->in->lo) | (e->counting ? XL_COUNTING : 0));
+			  (uint32_t)(t->pc - e->in->lo) | (other ? XL_COUNTING : 0));
 		asm_u32(e, (uint32_t)(code - (e->in->place + here(e) + 4)));
 	} else {
-		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, e->counting, e->stale };
+		u->link[u->nlink++] = (struct xl_link){ t->pc, here(e), 0, other, e->stale };
 		asm_u32(e, 0);
 	}
 }

@@ -626,7 +626,8 @@ static void join(struct scratch *s)
 		struct block *up = k ? &s->block[s->order[k - 1].block] : NULL;
 		bool falls = up && up->fall.where == TO_UNIT && up->fall.block == s->order[k].block;
 
-		b->entry_inline = b->mark & MARK_INDIRECT ||
+		b->begins = begins_function(s, b);
+		b->entry_inline = b->mark & MARK_INDIRECT || b->begins ||
 				  (s->order[k].block == 0 && !falls);
 		if (up)
 			up->next_adjacent = falls && !b->entry_inline &&

@@ -175,6 +175,8 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += JUMP_BOUND;
 	if (b->loops)
 		n += HEAD_BOUND;
+	if (has_call_entry(b))
+		n += 4 + xl_call_entry(XL_LIVE_ALL);
 	if (in->kind == XL_TREE)
 		n += b->kind == X86_JMP_IND ? 2 * TREE_BOUND :
 			b->kind == X86_RET || b->kind == X86_CALL_IND ||
@@ -410,6 +412,8 @@ static uint8_t block_flags(const struct emit *e, const struct block *b)
 		f |= XL_READS_FLAGS;
 	if (f & XL_READS_FLAGS && b->mark & MARK_TARGET && e->s->table_flags)
 		f |= XL_JUMP_TARGET;
+	if (has_call_entry(b))
+		f |= XL_CALL_ENTRY;
 	return f;
 }
 
@@ -452,6 +456,8 @@ static void emit_block(struct emit *e, uint32_t *chain, uint32_t *add)
 		live_course(e->s, b, e->live);
 		e->restored_now = restored_range(e->s, b, 0);
 	}
+	if (has_call_entry(b))
+		emit_call_entry(e, o->live);
 	if (b->entry_inline)
 		emit_entry(e, o->live);
 	if (b->entry_inline && b->loops) {
@@ -612,7 +618,7 @@ static void emit_pass(struct scratch *s, bool counting)
 	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
 	emit_map_end(&e);
 	if (grows_tree(&e))
-		emit_tree_routines(&e, s->ntail && s->in->abi_flags, s->nedge);
+		emit_tree_routines(&e, (s->ntail || s->ntree_rest) && s->in->abi_flags, s->nedge);
 	for (size_t k = 0; k < s->ntail; k++)
 		emit_tail(&e, &s->tail[k]);
 	if (s->ntail) {
@@ -631,6 +637,8 @@ static void emit_pass(struct scratch *s, bool counting)
 		u->link[k].stub = here(&e);
 		rel = here(&e) - (u->link[k].site + 4);
 		memcpy(u->code + u->link[k].site, &rel, 4);
+		if (grows_tree(&e) && u->link[k].counting)
+			emit_call_stub(&e);
 		asm_reloc(&e, here(&e) + XL_STUB_LINK(e.i386), XL_REL_LINK, k);
 		e.c += xl_stub(e.c, e.i386, k);
 	}

@@ -53,6 +53,7 @@ struct emit {
 	uint32_t live[MAX_BLOCK_INSNS + 1];	/* of a block with such ranges */
 	bool stale;			/* xl_link.stale of what is emitted */
 	bool back;			/* what is emitted is a jump back: block.back */
+	bool calls;			/* ... a call: to the call entry */
 	/* the unit's routines for them, and for calls through stubs: emit_tree.c; 0: none */
 	uint32_t tree_call, tree_jump, tree_through, tree_stub_insns;
 	uint32_t tree_sites;		/* how many calls, and ways of jumps, have slots */
@@ -184,6 +185,16 @@ void emit_tree_add(struct emit *e, uint32_t from);
 /* In the cold part, before who uses them. */
 void emit_tree_routines(struct emit *e, bool calls, bool jumps);
 void emit_tree_call(struct emit *e, uint64_t pc);
+/* CALL ENTRIES in translate.h: has @b one; that of the current block; and a direct call to such an
+ * entry, behind what puts the return address on the stack. False: there is none. */
+static inline bool has_call_entry(const struct block *b)
+{
+	return b->begins && !b->flags_needed;
+}
+void emit_call_entry(struct emit *e, uint32_t live);
+/* In front of the stub of such a call's link. */
+void emit_call_stub(struct emit *e);
+bool emit_call_of_entry(struct emit *e, const struct xl_target *t);
 /* Does call @b lead through a stub that is a block of the unit? */
 bool calls_through(struct emit *e, const struct block *b);
 void emit_tree_call_through(struct emit *e, const struct block *b);

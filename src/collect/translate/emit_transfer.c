@@ -597,6 +597,10 @@ void emit_tail(struct emit *e, const struct tail *t)
 		else
 			emit_return_address(e, b->end, dead ? __builtin_ctz(dead) : -1);
 		e->stale = true;
+		if (!calls_through(e, b) && emit_call_of_entry(e, &b->to)) {
+			e->index = was;
+			return;
+		}
 		if (calls_through(e, b))
 			emit_tree_call_through(e, b);
 		else if (grows_tree(e))

@@ -13,6 +13,8 @@
  * (runtime/contexts.c). Where flags may mean something everything leaves.
  *
  * Meanwhile no place is XL_AT_START: a signal waits until the transfer is done. */
+#include <assert.h>
+
 #include "base/mem.h"
 #include "collect/translate/emit.h"
 
@@ -162,7 +164,8 @@ static void look_further(struct emit *e, const struct tree_rest *r)
 	asm_bytes(e, "\x48\x8d\x0d", 3);			/* lea rcx, [rip + cont] */
 	asm_u32(e, r->cont - (here(e) + 4));
 	asm_slot_store(e, RCX, RT_CONT);
-	put_event_of(e, r->event | RT_TREE_HAS_CONT, r->key);
+	if (!r->entry)
+		put_event_of(e, r->event | RT_TREE_HAS_CONT, r->key);
 	asm_byte(e, 0xe9);
 	asm_u32(e, r->routine - (here(e) + 4));
 }
@@ -275,6 +278,87 @@ void emit_tree_call(struct emit *e, uint64_t pc)
 	add_rest(e, &r);
 }
 
+/* ---- call entries ---------------------------------------------------------------------------- */
+bool begins_function(struct scratch *s, const struct block *b)
+{
+	struct xl_segment g;
+
+	if (s->in->kind != XL_TREE || !s->in->abi_flags || s->in->patchable || s->in->check_bytes)
+		return false;
+	tree_segment(s, b->pc, &g);
+	return g.begin == b->pc;
+}
+
+/* op gs:[rcx + rax + disp] */
+static void at_slot(struct emit *e, uint8_t op, unsigned reg, int32_t disp)
+{
+	asm_byte(e, 0x65);
+	asm_byte(e, op);
+	asm_byte(e, (uint8_t)(0x44 | reg << 3));
+	asm_byte(e, 0x01);
+	asm_byte(e, (uint8_t)disp);
+}
+
+void emit_call_entry(struct emit *e, uint32_t live)
+{
+	struct tree_rest r = { .event = RT_ENDS_CALL | RT_TREE_MEMO, .entry = true,
+			       .key = e->index, .block = e->index, .pc = e->b->pc };
+	uint32_t begin;
+
+	asm_u32(e, xl_call_entry(live));
+	begin = here(e);
+	asm_map(e, 0, 0);
+	if (live >> RCX & 1)
+		asm_slot_store(e, RCX, RT_S_RCX);
+	add_to_context(e, RCX);
+	at_slot(e, 0x81, 7, RT_TREE_SLOT);			/* cmp dword, key */
+	put_key(e);
+	r.from = from_here(e);
+	at_slot(e, 0x8b, RAX, RT_TREE_SLOT + 4);
+	push_child(e, RAX, 0);
+	if (live >> RAX & 1)
+		asm_slot_load(e, RAX, RT_S_TMP);
+	/* the indirect entry, which follows, gives rcx back */
+	r.cont = begin + xl_call_entry(live);
+	assert(here(e) + 9 * (live >> RCX & 1) == r.cont);
+	add_rest(e, &r);
+}
+
+bool emit_call_of_entry(struct emit *e, const struct xl_target *t)
+{
+	const struct xl_input *in = e->in;
+
+	if (!grows_tree(e) || !in->abi_flags || t->pc < in->lo || t->pc >= in->hi ||
+	    !is_entry(e->s, t->pc))
+		return false;
+	if (t->where == TO_UNIT ? !has_call_entry(&e->s->block[t->block]) :
+	    t->where == TO_KNOWN ? !t->counting : in->patchable || in->check_bytes)
+		return false;
+	asm_slot_store(e, RAX, RT_S_TMP);
+	asm_byte(e, 0xb8);					/* mov eax, imm32 */
+	asm_u32(e, 8 * next_slot(e));
+	e->calls = true;
+	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, t);
+	e->calls = false;
+	return true;
+}
+
+void emit_call_stub(struct emit *e)
+{
+	asm_slot_load(e, RAX, RT_S_TMP);
+	asm_slot_op32(e, 0xc7, 0, RT_TREE_EVENT);
+	asm_u32(e, RT_ENDS_CALL | RT_TREE_LINK);
+}
+
+/* rax is 8 times the slot, rcx the context; what else look_further() wants is there. */
+static void take_slot(struct emit *e, const struct tree_rest *r)
+{
+	put_event_of(e, r->event | RT_TREE_HAS_CONT, r->key);
+	asm_bytes(e, "\xc1\xe8\x03", 3);			/* shr eax, 3 */
+	asm_slot_op32(e, 0x88, RAX, RT_TREE_EVENT + 2);		/* mov [], al */
+	asm_bytes(e, "\x89\xc8", 2);				/* mov eax, ecx */
+}
+
 /* A stub has a context of its own, beside that which it leads to: both are there once it is in
  * struct rt_tree_node.via. */
 bool calls_through(struct emit *e, const struct block *b)
@@ -320,7 +404,11 @@ void emit_tree_rest(struct emit *e, struct tree_rest r)
 
 	memcpy(e->base + r.from, &rel, 4);
 	e->index = r.block;
-	if (r.event) {
+	if (r.entry) {
+		take_slot(e, &r);
+		r.routine = e->tree_call;
+		look_further(e, &r);
+	} else if (r.event) {
 		asm_slot_store(e, RCX, RT_S_RCX);
 		if (r.likely) {
 			asm_lea_pc(e, RCX, r.likely);

@@ -80,6 +80,14 @@ struct xl_segment {
  * well if that interrupts the second or the third of these. No instruction of a program is copied
  * that has the third one's bytes. */
 
+/* CALL ENTRIES. With XL_TREE and `abi_flags` the block with which a function begins has one for
+ * direct calls (XL_CALL_ENTRY, xl_call_entry()) in front of its indirect entry: code that takes the
+ * tree to the function's context. It is there once, and not at each call, for what is executed
+ * should stay in the processor's caches. Who comes there has the program's rax in RT_S_TMP, and in
+ * rax 8 times the slot of its own context that may know the callee's; the return address is on the
+ * stack. The four bytes in front of it are the distance to the direct entry. Links to it, and
+ * XL_REL_CODE32, are `counting`: there are no counting copies then. */
+
 /* FLAGS. The ABI (System V AMD64, 3.2.3) says that no arithmetic flag means anything at a
  * function's entry, nor behind a call. With `abi_flags` calls, returns and counters near them
  * change flags, which saves a third of what they cost, as do indirect jumps, unless a table of the
@@ -102,7 +110,7 @@ struct x86_insn;
 struct xl_known {			/* a block that exists already */
 	uint64_t code;			/* absolute address of an entry for
 					 * outsiders, 0: none yet */
-	uint64_t counting;		/* ... of its counting copy */
+	uint64_t counting;		/* ... of its counting copy; or its call entry */
 	uint32_t live;			/* XL_LIVE_* at its entry */
 	bool reads_flags;		/* XL_READS_FLAGS */
 };
@@ -165,6 +173,7 @@ enum xl_block_flag {
 	XL_FALLS	= 1 << 0,	/* last instruction is no control transfer */
 	XL_JUMP_TARGET	= 1 << 1,	/* of XL_READS_FLAGS: a jump through a table, to
 					 * it, brings them along */
+	XL_CALL_ENTRY	= XL_JUMP_TARGET,	/* ... of others: it has one */
 	XL_UNKNOWN	= 1 << 2,	/* an instruction that the decoder does not know follows:
 					 * it is in neither size nor n (n may be 0), and
 					 * RT_DO_STEP executes it; as often as the block was
@@ -174,6 +183,19 @@ enum xl_block_flag {
 					 * entered by its pc */
 	XL_READS_FLAGS	= 1 << 4,	/* with abi_flags: reads flags that come from before it */
 };
+
+/* Of a block with these flags. */
+static inline bool xl_has_call_entry(uint8_t flags)
+{
+	return (flags & (XL_CALL_ENTRY | XL_READS_FLAGS)) == XL_CALL_ENTRY;
+}
+
+/* How many bytes in front of its direct entry that is, if @live is live there: rax and rcx are
+ * given back. */
+static inline uint32_t xl_call_entry(uint32_t live)
+{
+	return 77 + 9 * (live & 1) + 18 * (live >> 1 & 1);
+}
 
 /* Not every block of a unit has a counter: where flow within the unit tells, the count is derived
  * from others. @in and @out name classes of the unit, by a block's number, or are XL_OPEN. A block
@@ -285,7 +307,7 @@ enum xl_reloc_kind {
 	XL_REL_LINK,		/* imm32 = link base + addend, in an exit stub */
 	XL_REL_CODE32,		/* rel32 to an absolute address in the code cache
 				 * outside the unit: the block at lo + addend, or with
-				 * XL_COUNTING its counting copy */
+				 * XL_COUNTING its counting copy, or call entry */
 	XL_REL_PLACE,		/* imm32, i386: the absolute address of a place in the unit */
 	XL_REL_BLOCK,		/* imm32 = block number base + addend, in a record */
 };
@@ -302,7 +324,8 @@ struct xl_link {			/* (the field never crosses a cache line) */
 	uint64_t target;		/* original address */
 	uint32_t site;			/* offset of the branch's rel32 */
 	uint32_t stub;
-	bool counting;			/* a counting copy's: goes to the target's counting copy */
+	bool counting;			/* a counting copy's: goes to the target's counting copy;
+					 * or a call's, to its call entry */
 	bool stale;			/* with abi_flags: flags may be what a
 					 * call or a return left */
 };

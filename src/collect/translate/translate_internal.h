@@ -67,6 +67,7 @@ struct block {
 	uint8_t mark;			/* of the first */
 	bool invert;			/* jcc: the condition is the opposite of the original's */
 	bool entry_inline;		/* has an inline indirect entry */
+	bool begins;			/* a function: begins_function() */
 	bool next_adjacent;		/* falls into the next block of the
 					 * layout, no jump needed */
 	uint8_t count_how, count_gpr;
@@ -132,6 +133,7 @@ struct tree_rest {			/* of a call, see emit_tree.c */
 	uint32_t event, key, routine;	/* event 0: of a call through a stub, to be made as any */
 	uint32_t block;
 	uint64_t pc, likely;		/* the stub is likely to lead there */
+	bool entry;			/* it is a call entry's */
 };
 
 struct edge {				/* a branch that leaves a chain, see emit_count.c */
@@ -323,6 +325,8 @@ static inline bool jumps_anywhere(const struct xl_input *in, const struct insn *
 /* XL_TREE: is @to of another function than @b? */
 bool tree_crosses(struct scratch *s, const struct block *b, uint64_t to);
 void tree_segment(struct scratch *s, uint64_t pc, struct xl_segment *out);
+/* Does a function begin with @b that direct calls enter by an entry of its own? */
+bool begins_function(struct scratch *s, const struct block *b);
 uint32_t tree_function(struct scratch *s, uint64_t pc);
 void choose_counters(struct scratch *s);
 void drop_counters(struct scratch *s);
