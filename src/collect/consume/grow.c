@@ -11,8 +11,9 @@ void grow_begin(const struct tracer *t, struct rt_block *b)
 	struct rt_tree_node *root = (void *)((uint8_t *)b + RT_TREE_NODES);
 	struct rt_frame_of_call *frame = (void *)((uint8_t *)b + RT_TREE_FRAMES);
 
-	b->tree = root->cells = 1;
+	b->tree = root->cells = root->hashed = 1;
 	b->tree_nodes = b->tree_cells = 1;
+	b->tree_hashed = b->tree_fresh = 0;
 	b->tree_mask = 4095;
 	b->tree_depth = t->o.grow->depth;
 	b->tree_most = t->o.grow->most < RT_TREE_NODES_MAX ? t->o.grow->most : RT_TREE_NODES_MAX;

@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			44	/* no suffix: for assembly */
+#define RT_ABI			45	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -260,7 +260,8 @@ enum rt_tree_flag {		/* of functions: those of analyse/tree_work.h */
 struct rt_tree_node {			/* a context; [0] is of no function */
 	uint64_t self, calls;
 	uint32_t parent, function;		/* parent: index, in cells */
-	uint32_t depth : 26;
+	uint32_t depth : 25;
+	uint32_t hashed : 1;			/* not all that is below it is in its slots */
 	uint32_t cells : 6;			/* how large it is: as its function says */
 	uint32_t via;				/* offset of the stub's beside it, through which
 						 * calls lead here; 0: none */
@@ -604,7 +605,9 @@ struct rt_block {			/* at gs:0 */
 	uint64_t tree_next;		/* ... and where control is awaited then */
 	uint32_t tree_nodes, tree_cells;	/* contexts, and what they take */
 	uint32_t tree_made, tree_signals, tree_landings, tree_mask, tree_overflow;
-	uint32_t tree_depth, tree_most, pad8;	/* contexts deep; contexts */
+	uint32_t tree_depth, tree_most;		/* contexts deep; contexts */
+	uint32_t tree_hashed;			/* contexts in RT_TREE_SLOTS */
+	uint32_t tree_fresh, pad8;		/* the last one, if no slot has it yet */
 	/* A call or a signal has led to tree_undo_pc, where nothing has executed: before that */
 	uint64_t tree_undo_pc, tree_undo_to, tree_undo_frame, tree_undo_next;
 	uint32_t tree_undo_end, tree_undo_calls;
@@ -876,7 +879,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, fix_mask) == RT_FIX_MASK, "as
 _Static_assert(__builtin_offsetof(struct rt_block, real_mask) == RT_REAL_MASK, "asm offset");
 _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 &&
 	       sizeof(struct rt_mail) == 0x980 && sizeof(struct rt_boot) == 0x9c8 &&
-	       __builtin_offsetof(struct rt_block, not_copied) == 0x16d0 &&
+	       __builtin_offsetof(struct rt_block, not_copied) == 0x16d8 &&
 	       sizeof(struct rt_start) == 0x11060 &&
 	       sizeof(struct rt_event) == 56 && sizeof(struct rt_session) == 0x58 &&
 	       __builtin_offsetof(struct rt_session, checks) == 0x38,

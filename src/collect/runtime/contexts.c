@@ -169,7 +169,20 @@ static u32 made_at(struct rt_block *b, u64 pc)
 	return RT_TREE_IS_MADE | i;
 }
 
-/* ---- contexts: those of analyse/tree.c ------------------------------------------------------- */
+/* ---- contexts: those of analyse/tree.c ---------------------------------------------------------
+ * Most have one or two below them, all in their slots: these are looked for there. What is below a
+ * `hashed` one has a place in a hash table, which is large: who looks there waits for memory. A new
+ * one's parent is hashed if the next one is looked for before a slot has it. */
+static u32 index_of(u64 off)
+{
+	return (u32)(off - RT_TREE_NODES) / RT_TREE_CELL;
+}
+
+static u32 offset_of(u32 node)
+{
+	return RT_TREE_NODES + node * RT_TREE_CELL;
+}
+
 struct slot { u32 node, hash; };	/* node 0: free; hash: most others need not be looked at */
 
 static u32 hash_of(u32 parent, u32 function)
@@ -213,11 +226,72 @@ static void grow_slots(struct rt_block *b)
 		const u32 hash = hash_of(NODE(b, i)->parent, NODE(b, i)->function);
 		u32 k = hash & b->tree_mask;
 
+		if (!NODE(b, NODE(b, i)->parent)->hashed || i == b->tree_overflow)
+			continue;
 		while (slot[k].node)
 			k = (k + 1) & b->tree_mask;
-		if (i != b->tree_overflow)
-			slot[k] = (struct slot){ i, hash };
+		slot[k] = (struct slot){ i, hash };
 	}
+}
+
+/* Context @i, whose parent is hashed, is nowhere yet. */
+static void add_to_hash(struct rt_block *b, u32 i)
+{
+	const u32 parent = NODE(b, i)->parent, function = NODE(b, i)->function;
+	struct slot *slot;
+
+	if (2 * ++b->tree_hashed > b->tree_mask && b->tree_mask + 1 < RT_TREE_SLOTS_MAX) {
+		grow_slots(b);
+		return;
+	}
+	slot = slot_for(b, parent, function);
+	*slot = (struct slot){ i, hash_of(parent, function) };
+}
+
+/* What slot @k of context @n leads to, if that is below it; else 0. */
+static u32 child_in_slot(const struct rt_block *b, const struct rt_tree_node *n, u32 k)
+{
+	const u32 to = n->slot[k].child;
+
+	return n->slot[k].key && !(to & RT_TREE_GOES_BACK) &&
+		NODE(b, NODE(b, index_of(to))->parent) == n ? index_of(to) : 0;
+}
+
+/* No slot has got the last new context. */
+static void hash_fresh(struct rt_block *b)
+{
+	const u32 fresh = b->tree_fresh;
+	struct rt_tree_node *n = NODE(b, NODE(b, fresh)->parent);
+
+	b->tree_fresh = 0;
+	if (!n->hashed) {
+		n->hashed = 1;
+		for (u32 k = 0; k < RT_TREE_SLOTS_OF(n->cells); k++) {
+			const u32 i = child_in_slot(b, n, k);
+
+			if (i && slot_for(b, NODE(b, i)->parent, NODE(b, i)->function)->node != i)
+				add_to_hash(b, i);
+		}
+	}
+	add_to_hash(b, fresh);
+}
+
+/* The context of @function below @parent; 0: there is none yet. */
+static u32 find(struct rt_block *b, u32 parent, u32 function)
+{
+	const struct rt_tree_node *n = NODE(b, parent);
+
+	if (b->tree_fresh)
+		hash_fresh(b);
+	if (n->hashed)
+		return slot_for(b, parent, function)->node;
+	for (u32 k = 0; k < RT_TREE_SLOTS_OF(n->cells); k++) {
+		const u32 i = child_in_slot(b, n, k);
+
+		if (i && NODE(b, i)->function == function)
+			return i;
+	}
+	return 0;
 }
 
 static u32 cells_of(u32 function)
@@ -236,6 +310,7 @@ static u32 new_node(struct rt_block *b, u32 parent, u32 function, u32 cells)
 	n->function = function;
 	n->depth = NODE(b, parent)->depth + 1;
 	n->cells = cells;
+	n->hashed = cells == RT_TREE_MOST_CELLS;	/* too many to look at */
 	b->tree_nodes++;
 	b->tree_cells += cells;
 	if (i / CELLS_OF_PAGE != b->tree_cells / CELLS_OF_PAGE)
@@ -251,29 +326,29 @@ static int is_full(const struct rt_block *b, u32 most, u32 cells)
 
 static u32 find_child(struct rt_block *b, u32 parent, u32 function)
 {
-	struct slot *slot;
+	u32 node;
 
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
-	slot = slot_for(b, parent, function);
-	if (!slot->node && is_full(b, b->tree_most, RT_TREE_CELLS_MAX / 8 * 7)) {
+	node = find(b, parent, function);
+	if (!node && is_full(b, b->tree_most, RT_TREE_CELLS_MAX / 8 * 7)) {
 		/* any function's code may be there: it has as many slots as any */
 		if (!b->tree_overflow)
 			b->tree_overflow = new_node(b, 0, 1, RT_TREE_MOST_CELLS);
 		if (is_full(b, RT_TREE_NODES_MAX + RT_TREE_NODES_MAX / 4,
 			    RT_TREE_CELLS_MAX - 2 * RT_TREE_MOST_CELLS))
 			return b->tree_overflow;
-		parent = parent == b->tree_overflow ? parent : b->tree_overflow;
-		slot = slot_for(b, parent, function);
+		parent = b->tree_overflow;
+		node = find(b, parent, function);
 	}
-	if (slot->node)
-		return slot->node;
-	if (2 * b->tree_nodes > b->tree_mask && b->tree_mask + 1 < RT_TREE_SLOTS_MAX) {
-		grow_slots(b);
-		slot = slot_for(b, parent, function);
-	}
-	slot->hash = hash_of(parent, function);
-	return slot->node = new_node(b, parent, function, cells_of(function));
+	if (node)
+		return node;
+	node = new_node(b, parent, function, cells_of(function));
+	if (NODE(b, parent)->hashed)
+		add_to_hash(b, node);
+	else
+		b->tree_fresh = node;
+	return node;
 }
 
 static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
@@ -282,16 +357,6 @@ static u32 child(struct rt_block *b, u32 parent, u64 pc, u32 function)
 }
 
 /* ---- where control is ------------------------------------------------------------------------ */
-static u32 index_of(u64 off)
-{
-	return (u32)(off - RT_TREE_NODES) / RT_TREE_CELL;
-}
-
-static u32 offset_of(u32 node)
-{
-	return RT_TREE_NODES + node * RT_TREE_CELL;
-}
-
 static u32 depth_of(const struct rt_block *b)
 {
 	return ((u32)(b->tree_state >> 32) - RT_TREE_FRAMES) / (u32)sizeof(struct rt_frame_of_call);
@@ -610,7 +675,7 @@ static u32 known_child(struct rt_block *b, u32 parent, u64 pc, u32 function)
 {
 	if (NODE(b, parent)->depth >= b->tree_depth)
 		parent = NODE(b, parent)->parent;
-	return slot_for(b, parent, function == RT_TREE_GENERATED ? made_at(b, pc) : function)->node;
+	return find(b, parent, function == RT_TREE_GENERATED ? made_at(b, pc) : function);
 }
 
 /* Does @function stand nowhere on the path to context @node? */
@@ -625,12 +690,15 @@ static int is_new_there(const struct rt_block *b, u32 node, u32 function)
 struct before { u32 node, depth, first; u64 calls; };
 
 /* ... in slot @i. False: there is none, or it is not free. */
-static int put_in_slot(struct rt_tree_node *n, u32 i, u32 key, u32 child)
+static int put_in_slot(struct rt_block *b, struct rt_tree_node *n, u32 i, u32 key, u32 child)
 {
 	if (i >= RT_TREE_SLOTS_OF(n->cells) || n->slot[i].key)
 		return 0;
 	n->slot[i].key = key;
 	n->slot[i].child = child;
+	if (b->tree_fresh && key && child == offset_of(b->tree_fresh) &&
+	    NODE(b, NODE(b, b->tree_fresh)->parent) == n)
+		b->tree_fresh = 0;
 	return 1;
 }
 
@@ -643,7 +711,7 @@ static void remember_way_back(struct rt_block *b, const struct before *was)
 
 	if (event & RT_TREE_HAS_CONT && n->parent == here(b) && depth_of(b) == was->depth &&
 	    was->first != offset_of(was->node) && n->depth < b->tree_depth)
-		put_in_slot(n, event >> 24, (u32)b->exit_id,
+		put_in_slot(b, n, event >> 24, (u32)b->exit_id,
 			    offset_of(n->parent) | RT_TREE_GOES_BACK);
 }
 
@@ -678,9 +746,9 @@ static void remember(struct rt_block *b, const struct before *was)
 			return;
 		*(struct rt_tree_target *)PLACE(b, RT_TREE_TARGETS + at) =
 			(struct rt_tree_target){ b->exit_pc, also, offset_of(node) };
-	} else if (first ? put_in_slot(n, event >> 16 & 255, key, offset_of(node)) :
+	} else if (first ? put_in_slot(b, n, event >> 16 & 255, key, offset_of(node)) :
 		   is_new_there(b, was->node, function_of(b, node)) &&
-		   put_in_slot(n, event >> 24, key, offset_of(node))) {
+		   put_in_slot(b, n, event >> 24, key, offset_of(node))) {
 		/* that is it */
 	} else if (end == RT_ENDS_CALL || top->first == was->first) {
 		*(struct rt_tree_site *)
@@ -703,7 +771,7 @@ static void remember_through(struct rt_block *b, const struct before *was, u32 s
 	    (n->via && n->via != offset_of(stub)))
 		return;
 	n->via = offset_of(stub);
-	if (!put_in_slot(NODE(b, was->node), event >> 16 & 255, key, offset_of(node)))
+	if (!put_in_slot(b, NODE(b, was->node), event >> 16 & 255, key, offset_of(node)))
 		*(struct rt_tree_site *)
 			PLACE(b, RT_TREE_SITES + ((from ^ key << 4) & RT_TREE_SITES_MASK)) =
 			(struct rt_tree_site){ from, key, offset_of(node), 0 };

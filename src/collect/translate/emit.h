@@ -57,6 +57,10 @@ struct emit {
 	/* the unit's routines for them, and for calls through stubs: emit_tree.c; 0: none */
 	uint32_t tree_call, tree_jump, tree_through, tree_stub_insns;
 	uint32_t tree_sites;		/* how many calls, and ways of jumps, have slots */
+	struct {			/* those of the last callees: call_slot() */
+		uint64_t pc;
+		uint32_t function, slot;
+	} tree_callee[64];
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 

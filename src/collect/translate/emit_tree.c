@@ -324,6 +324,21 @@ void emit_call_entry(struct emit *e, uint32_t live)
 	add_rest(e, &r);
 }
 
+/* All calls of one function to another have one slot. */
+static uint32_t call_slot(struct emit *e, uint64_t pc)
+{
+	const uint32_t at = (uint32_t)(pc >> 4 ^ pc >> 10) % NR(e->tree_callee);
+	struct xl_segment g;
+
+	tree_segment(e->s, e->s->block[e->index].pc, &g);
+	if (e->tree_callee[at].pc != pc || e->tree_callee[at].function != g.function) {
+		e->tree_callee[at].pc = pc;
+		e->tree_callee[at].function = g.function;
+		e->tree_callee[at].slot = next_slot(e);
+	}
+	return e->tree_callee[at].slot;
+}
+
 bool emit_call_of_entry(struct emit *e, const struct xl_target *t)
 {
 	const struct xl_input *in = e->in;
@@ -336,7 +351,7 @@ bool emit_call_of_entry(struct emit *e, const struct xl_target *t)
 		return false;
 	asm_slot_store(e, RAX, RT_S_TMP);
 	asm_byte(e, 0xb8);					/* mov eax, imm32 */
-	asm_u32(e, 8 * next_slot(e));
+	asm_u32(e, 8 * call_slot(e, t->pc));
 	e->calls = true;
 	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, t);
 	e->calls = false;
