@@ -157,23 +157,35 @@ static int by_inclusive(const void *a, const void *b)
 	return x->function < y->function ? -1 : x->function > y->function;
 }
 
+/* on[function] was how often each function stands on the path to context @from; now to @to. Most
+ * contexts have been made near the one before, so that is less than to walk to [0]. */
+static void move_path(const struct pm_tree *t, uint32_t from, uint32_t to, uint32_t *on)
+{
+	while (from != to) {
+		uint32_t *const up = from > to ? &from : &to;	/* (1): the other is not below it */
+
+		on[t->node[*up].function] += from > to ? -1u : 1;
+		*up = t->node[*up].parent;
+	}
+}
+
 struct pm_tree_sum *pm_tree_functions(const struct pm_tree *t)
 {
 	struct pm_tree_sum *row = pm_alloc(t->nfunction * sizeof *row);
 	uint64_t *inclusive = pm_tree_inclusive(t, 0), below = 0;
+	uint32_t *on = pm_alloc(t->nfunction * sizeof *on);
 
-	for (size_t i = 1; i < t->n; i++) {
+	for (uint32_t i = 1; i < t->n; i++) {
 		const struct pm_tree_node *n = t->node + i;
-		uint32_t above = n->parent;
 
+		move_path(t, i - 1, n->parent, on);
 		row[n->function].self += n->self;
 		row[n->function].calls += n->calls;
-		while (above && t->node[above].function != n->function)
-			above = t->node[above].parent;
-		if (!above)
+		if (!on[n->function]++)
 			row[n->function].inclusive += inclusive[i];
 		below += n->parent ? 0 : inclusive[i];
 	}
+	free(on);
 	assert(!t->node[0].self && below == inclusive[0]);		/* (2) */
 	for (uint32_t i = 0; i < t->nfunction; i++)
 		row[i].function = i;
