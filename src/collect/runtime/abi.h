@@ -198,7 +198,7 @@
 #define RT_TREE_TARGETS_MASK	0xffff0u
 #define RT_TREE_TEXTS		0x1520000	/* the runtime's */
 #define RT_TREE_KNOWN		0x1540000	/* the runtime's */
-#define RT_TREE_KNOWN_MAX	16384u
+#define RT_TREE_KNOWN_MAX	32768u
 #define RT_TREE_MADE		0x1600000	/* u64: where functions of generated code begin */
 #define RT_TREE_MADE_MAX	(1u << 20)
 #define RT_TREE_SLOTS		0x2000000	/* the runtime's: contexts by parent and function */

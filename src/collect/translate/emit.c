@@ -618,7 +618,7 @@ static void emit_pass(struct scratch *s, bool counting)
 	u->map[u->nmap++] = (struct xl_map){ here(&e), e.b->n, XL_COUNTED, 0 };
 	emit_map_end(&e);
 	if (grows_tree(&e))
-		emit_tree_routines(&e, (s->ntail || s->ntree_rest) && s->in->abi_flags, s->nedge);
+		emit_tree_routines(&e, (s->ntail || e.call_entries) && s->in->abi_flags, s->nedge);
 	for (size_t k = 0; k < s->ntail; k++)
 		emit_tail(&e, &s->tail[k]);
 	if (s->ntail) {
@@ -627,6 +627,9 @@ static void emit_pass(struct scratch *s, bool counting)
 	}
 	for (size_t k = 0; k < s->nedge; k++)
 		emit_edge(&e, &s->edge[k]);
+	for (uint32_t k = 0; add && k < s->nblock; k++)
+		if (add[k])
+			emit_tree_add(&e, add[k]);
 	for (size_t k = 0; k < s->ntree_rest; k++)	/* one may add one */
 		emit_tree_rest(&e, s->tree_rest[k]);
 	for (size_t k = 0; k < s->nleave; k++)
@@ -646,9 +649,6 @@ static void emit_pass(struct scratch *s, bool counting)
 		for (uint32_t k = 0; k < s->nblock; k++)
 			if (chain[k])
 				emit_check_cold(&e, &s->block[k], chain[k]);
-	for (uint32_t k = 0; add && k < s->nblock; k++)
-		if (add[k])
-			emit_tree_add(&e, add[k]);
 	free(chain);
 	free(add);
 	u->ncode = here(&e);

@@ -54,6 +54,7 @@ struct emit {
 	bool stale;			/* xl_link.stale of what is emitted */
 	bool back;			/* what is emitted is a jump back: block.back */
 	bool calls;			/* ... a call: to the call entry */
+	bool call_entries;		/* the unit has one */
 	/* the unit's routines for them, and for calls through stubs: emit_tree.c; 0: none */
 	uint32_t tree_call, tree_jump, tree_through, tree_stub_insns;
 	uint32_t tree_sites;		/* how many calls, and ways of jumps, have slots */

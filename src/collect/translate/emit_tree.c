@@ -75,6 +75,14 @@ static void bind(const struct emit *e, uint8_t *from)
 	memcpy(from - 4, &rel, 4);
 }
 
+static void add_rest(struct emit *e, const struct tree_rest *r)
+{
+	struct scratch *s = e->s;
+
+	pm_grow(s->tree_rest, s->ntree_rest, s->cap_tree_rest);
+	s->tree_rest[s->ntree_rest++] = *r;
+}
+
 /* What has been counted is the context's, whose offset is in @node, one of the first eight, from
  * here on; and r11 is where the next frame goes. */
 static void add_to_context(struct emit *e, unsigned node)
@@ -86,8 +94,10 @@ static void add_to_context(struct emit *e, unsigned node)
 	asm_byte(e, 32);
 	load32(e, node, node, NODE - FRAME);
 	at_base(e, false, 0x01, R11, node, SELF);
-	at_base(e, false, 0x83, 2, node, SELF + 4);		/* adc dword, 0 */
-	asm_byte(e, 0);
+	asm_bytes(e, "\x0f\x82", 2);				/* jc */
+	asm_u32(e, 0);
+	add_rest(e, &(struct tree_rest){ .from = here(e) - 4, .cont = here(e),
+					 .block = e->index, .carry_of = 1 + node });
 	asm_bytes(e, "\x49\xc1\xeb\x20", 4);			/* shr r11, 32 */
 }
 
@@ -247,14 +257,6 @@ static uint32_t from_here(struct emit *e)
 	return here(e) - 4;
 }
 
-static void add_rest(struct emit *e, const struct tree_rest *r)
-{
-	struct scratch *s = e->s;
-
-	pm_grow(s->tree_rest, s->ntree_rest, s->cap_tree_rest);
-	s->tree_rest[s->ntree_rest++] = *r;
-}
-
 /* Of a direct call to @pc, whose return address is on the stack. */
 void emit_tree_call(struct emit *e, uint64_t pc)
 {
@@ -319,6 +321,7 @@ void emit_call_entry(struct emit *e, uint32_t live)
 	if (live >> RAX & 1)
 		asm_slot_load(e, RAX, RT_S_TMP);
 	/* the indirect entry, which follows, gives rcx back */
+	e->call_entries = true;
 	r.cont = begin + xl_call_entry(live);
 	assert(here(e) + 9 * (live >> RCX & 1) == r.cont);
 	add_rest(e, &r);
@@ -419,7 +422,11 @@ void emit_tree_rest(struct emit *e, struct tree_rest r)
 
 	memcpy(e->base + r.from, &rel, 4);
 	e->index = r.block;
-	if (r.entry) {
+	if (r.carry_of) {
+		at_base(e, false, 0xff, 0, r.carry_of - 1, SELF + 4);	/* inc dword */
+		asm_byte(e, 0xe9);
+		asm_u32(e, r.cont - (here(e) + 4));
+	} else if (r.entry) {
 		take_slot(e, &r);
 		r.routine = e->tree_call;
 		look_further(e, &r);
@@ -471,10 +478,25 @@ static uint8_t *compare_site(struct emit *e, unsigned reg, int32_t field)
 	return jump_if_not_equal(e);
 }
 
+/* Then the table has nothing either, and whoever looks there waits for memory. */
+static uint8_t *jump_if_slot_is_free(struct emit *e)
+{
+	asm_bytes(e, "\x65\x0f\xb6\x0c\x25", 5);		/* movzx ecx, byte [] */
+	asm_u32(e, RT_TREE_EVENT + 2);
+	asm_bytes(e, "\x65\x83\x7c\xc8", 4);		/* cmp dword [rax + rcx*8 + slot], 0 */
+	asm_byte(e, RT_TREE_SLOT);
+	asm_byte(e, 0);
+	asm_bytes(e, "\x0f\x84", 2);				/* je */
+	asm_u32(e, 0);
+	return e->c;
+}
+
 static void emit_routine(struct emit *e, bool call, uint32_t through)
 {
-	uint8_t *miss[3];
+	uint8_t *miss[3], *unknown = NULL;
 
+	if (call)
+		unknown = jump_if_slot_is_free(e);
 	asm_slot_load(e, RCX, RT_EXIT_ID);
 	asm_bytes(e, "\xc1\xe1\x04\x31\xc1\x81\xe1", 7);	/* shl ecx, 4; xor ecx, eax; and */
 	asm_u32(e, RT_TREE_SITES_MASK);
@@ -496,6 +518,8 @@ static void emit_routine(struct emit *e, bool call, uint32_t through)
 	asm_slot_jump(e, RT_CONT);
 	for (unsigned k = 0; k < (call ? 2 : 3); k++)
 		bind(e, miss[k]);
+	if (unknown)
+		bind(e, unknown);
 	give_state_back(e, 0);
 	asm_slot_load(e, RCX, RT_S_RCX);
 	asm_slot_load(e, RAX, RT_S_TMP);

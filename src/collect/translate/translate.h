@@ -194,7 +194,7 @@ static inline bool xl_has_call_entry(uint8_t flags)
  * given back. */
 static inline uint32_t xl_call_entry(uint32_t live)
 {
-	return 77 + 9 * (live & 1) + 18 * (live >> 1 & 1);
+	return 78 + 9 * (live & 1) + 18 * (live >> 1 & 1);
 }
 
 /* Not every block of a unit has a counter: where flow within the unit tells, the count is derived

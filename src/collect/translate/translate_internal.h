@@ -127,13 +127,14 @@ struct tail {				/* of a call, see emit_transfer.c */
 	uint32_t block;
 };
 
-struct tree_rest {			/* of a call, see emit_tree.c */
+struct tree_rest {			/* what is rare, see emit_tree.c */
 	uint32_t from;			/* the rel32 that leads to it */
 	uint32_t cont;			/* where the call goes on */
 	uint32_t event, key, routine;	/* event 0: of a call through a stub, to be made as any */
 	uint32_t block;
 	uint64_t pc, likely;		/* the stub is likely to lead there */
 	bool entry;			/* it is a call entry's */
+	uint8_t carry_of;		/* 1 + the register of the context whose count overflows */
 };
 
 struct edge {				/* a branch that leaves a chain, see emit_count.c */
