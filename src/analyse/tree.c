@@ -106,6 +106,14 @@ uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t functio
 	return t->slot[i] = new_node(t, parent, function);
 }
 
+void pm_tree_reserve(struct pm_tree *t, size_t more)
+{
+	if (t->cap >= t->n + more)
+		return;
+	t->cap = t->n + more;
+	t->node = pm_realloc(t->node, t->cap * sizeof *t->node);
+}
+
 uint32_t pm_tree_append(struct pm_tree *t, uint32_t parent, uint32_t function)
 {
 	t->unhashed = true;

@@ -88,6 +88,8 @@ void pm_tree_release(struct pm_tree *t);
 uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t function);
 /* A context that there is not yet: nothing is looked for. */
 uint32_t pm_tree_append(struct pm_tree *t, uint32_t parent, uint32_t function);
+/* So many contexts more will be there soon. */
+void pm_tree_reserve(struct pm_tree *t, size_t more);
 /* `overflow`, made if there is none yet. */
 uint32_t pm_tree_overflow(struct pm_tree *t);
 static inline size_t pm_tree_hash(uint32_t parent, uint32_t function)

@@ -85,6 +85,8 @@ static void grown(void *self, const struct pm_stream *stream, const struct pm_gr
 	pthread_mutex_lock(&s->lock);
 	root = n > 1 ? tree_root_of(s, stream) : 0;
 	fresh = is_new(t, root, node, n, of);
+	if (fresh)
+		pm_tree_reserve(t, n);
 	of[0] = root;
 	for (size_t i = 1; i < n; i++) {
 		uint32_t f = node[i].function;

@@ -116,6 +116,18 @@ $ cat >loop.c <<'END'
 $ gcc -O2 -o loop loop.c && pugmark run -q --folded loop.folded -- ./loop && awk '/;spin / { print ($NF > 4400000000 && $NF < 5500000000) } /;carry / { print $NF - 4500000000 }' loop.folded
 > 3
 > 1
+# Calls from code that an earlier run has kept, of functions that that one did not come to: by links that cannot be written.
+$ cat >late.c <<'END'
++ #define F __attribute__((noinline, noipa))
++ static volatile long sum;
++ F void late(long n) { sum += n; }
++ F void early(long n) { if (n & 1) late(n); sum++; }
++ int main(int n, char **v) { for (long i = 0; i < 300; i++) early(n > 1 ? i : 2 * i); return 0; }
++ END
+$ gcc -O1 -o late late.c && pugmark run -q --folded early.folded -- ./late && grep -c ';late ' early.folded; sh both late ./late x; grep -c ';early;late ' f0
+> 0
+> late same, many contexts
+> 1
 # speedscope's and pprof's files come from the same tree, and both agree with the folded stacks on what there is in all.
 $ pugmark run -q --fix-random --folded f --speedscope s.json --pprof p.gz -- ./m && python3 - <<'END'
 + import json
