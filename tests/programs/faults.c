@@ -23,6 +23,7 @@ static void leave(int sig, siginfo_t *si, void *context)
 uint64_t fault_at, stack_at;
 
 #ifdef __i386__
+const int bounds[2] = { 1, 2 };
 #define HERE "movl $77f, fault_at\n\tmov %%esp, stack_at\n"	/* not position-independent */
 #define REG_RIP REG_EIP
 #define REG_RSP REG_ESP
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
 		FAULT("ud1", "ud1 %%eax, %%ecx");
 		FAULT("undefined", ".byte 0x0f, 0xff, 0xc0");
 #ifdef __i386__
-		FAULT("bound", "mov $5, %%eax\n\tbound %%eax, (%%esp)");
+		FAULT("bound", "mov $5, %%eax\n\tbound %%eax, bounds");
 		FAULT("into", "mov $0x7fffffff, %%eax\n\tinc %%eax\n\tinto");
 		FAULT("aam_0", "aam $0");
 		FAULT("selector", "mov $0x123, %%eax\n\tmov %%eax, %%es");
