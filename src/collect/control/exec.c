@@ -69,7 +69,7 @@ static void proc_replace(struct session *s, struct proc *p, uint32_t pid)
 		p->parent = old->parent;
 		p->is_child = old->is_child;
 		p->apart = old->apart;
-		p->from = old->log.over ? 0 : old->stream;
+		p->from = record_executes(s, old);
 		old->execed = true;
 		if (s->tracer)
 			follow_stream(s, p, old);

@@ -19,7 +19,8 @@ uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 
 		b = session_block(s, i);
 		if (s->block_used[i] == BLOCK_HELD &&
-		    !__atomic_load_n(&b->holds, __ATOMIC_ACQUIRE))
+		    !__atomic_load_n(&b->holds, __ATOMIC_ACQUIRE) &&
+		    !__atomic_load_n(&b->lost, __ATOMIC_ACQUIRE))
 			s->block_used[i] = BLOCK_OVER;
 		if ((s->block_used[i] != BLOCK_FREE && s->block_used[i] != BLOCK_OVER) ||
 		    trace_busy(s->tracer, i))
@@ -45,11 +46,13 @@ uint32_t block_new(struct session *s, uint32_t proc, bool i386)
 
 void block_free(struct session *s, uint32_t i)
 {
+	struct rt_block *b = session_block(s, i);
+
 	if (s->tracer)			/* where it ended by itself, that has been said already */
 		trace_over(s->tracer, i, 0, 0);
-	session_block(s, i)->state = BLK_DEAD;
-	session_block(s, i)->mail.state = MAIL_IDLE;
-	s->block_used[i] = session_block(s, i)->holds ? BLOCK_HELD : BLOCK_OVER;
+	b->state = BLK_DEAD;
+	b->mail.state = MAIL_IDLE;
+	s->block_used[i] = b->holds || b->lost ? BLOCK_HELD : BLOCK_OVER;
 	s->block_proc[i] = 0;
 }
 

@@ -520,11 +520,46 @@ static bool is_killed(struct session *s, const struct proc *p)
 	return live && !leaves;
 }
 
-/* One of those who log there may have written anything. Whoever waits for it goes on. */
-static void stop_sharers(struct session *s, struct proc *logger)
+/* Those who keep the memory of @p do without its threads from now on (runtime/token.c), and log
+ * that. @stream: where it executes another program. */
+static void lose(struct session *s, const struct proc *p, enum rt_lost how, uint32_t stream)
 {
-	record_stop(s, logger, RT_END_SHARED, RT_SHARED_KILLED);
-	session_block(s, logger->log.block)->logged = RT_LOG_OVER;
+	for (size_t i = 0; i < p->nthread; i++) {
+		struct rt_block *b = session_block(s, p->thread[i].block);
+
+		if (!p->thread[i].live || b->lost)
+			continue;
+		b->lost_stream = stream;
+		__atomic_store_n(&b->lost, how, __ATOMIC_RELEASE);
+	}
+}
+
+/* Does somebody log with @p, in whose log that may be? */
+static bool is_shared(const struct session *s, const struct proc *p)
+{
+	for (size_t i = 0; i < s->nproc; i++)
+		if (s->proc[i]->logger == p && !s->proc[i]->gone)
+			return true;
+	return p->logger;
+}
+
+uint32_t record_executes(struct session *s, struct proc *p)
+{
+	struct proc *const logger = record_logger(p);
+	const char *const none[] = { NULL };
+	const struct rec_start start = { .parent = p->parent, .from = logger->stream, .program = "",
+					 .i386 = p->mm->user.space->i386, .argv = none };
+	uint32_t stream;
+
+	if (!s->recorder || logger->log.over || !logger->stream)
+		return 0;
+	if (!is_shared(s, p))
+		return p->stream;
+	stream = s->recorder->nstream++;
+	rec_start(s->recorder->w, stream, &start);
+	rec_end(s->recorder->w, stream, REC_EXECED, 0, -1, -1);
+	lose(s, p, RT_LOST_EXECUTES, stream + 1);
+	return stream + 1;
 }
 
 void record_leaves(struct session *s, struct proc *p)
@@ -542,7 +577,7 @@ void record_leaves(struct session *s, struct proc *p)
 	if (!s->recorder || !logger->stream || (logger == p && !heir))
 		return;
 	if (is_killed(s, p) && !logger->log.over)
-		stop_sharers(s, logger);
+		lose(s, p, RT_LOST_KILLED, 0);
 	p->logger = NULL;
 	if (!heir)
 		return;

@@ -29,6 +29,9 @@ void record_drain_all(struct session *s);
 void record_over(struct session *s, struct proc *p);	/* @p has ended */
 /* Processes that have the same memory log in one place: whose that is. */
 struct proc *record_logger(struct proc *p);
+/* @p executes another program. 1 + the stream whose program that is executed by; 0: nothing more is
+ * recorded of it. Where others keep @p's memory that is another one than theirs. */
+uint32_t record_executes(struct session *s, struct proc *p);
 /* @p has ended, before record_over(): one that goes on has its log then, and p->stream is 0. */
 void record_leaves(struct session *s, struct proc *p);
 /* @p is about to make a process, @child: 1 + its stream; 0: it will not be recorded. */

@@ -194,7 +194,8 @@ void request_exec(struct session *s, struct request *q)
 	q->p->own_no_aslr = m->a[0];
 	if (s->opts->no_follow && q->p->parent)
 		return;
-	if (s->recorder && (!q->p->stream || q->p->log.over))
+	if (s->recorder &&
+	    (!record_logger(q->p)->stream || record_logger(q->p)->log.over))
 		return;
 	if (s->loaded) {
 		if (m->a[2] && !q->p->apart)

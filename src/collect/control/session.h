@@ -132,7 +132,7 @@ enum block_use {
 	BLOCK_KEPT,			/* its thread has ended, and others log there */
 	BLOCK_OVER,			/* nobody's: will be cleared when it is used again */
 	BLOCK_HELD,			/* likewise, when nobody of the group needs it any more
-					 * (rt_block.holds) */
+					 * (rt_block.holds, .lost) */
 	BLOCK_MEMORY,			/* replayed: of shared segments (segments.c) */
 };
 

@@ -40,7 +40,7 @@
 #include "base/mem.h"
 #include "collect/runtime/abi.h"
 
-#define REC_VERSION 9u
+#define REC_VERSION 10u
 #define REC_MAGIC "PUGREC\r\n"
 
 enum rec_kind { REC_START = 1, REC_FILE, REC_DATA, REC_LOG, REC_END };

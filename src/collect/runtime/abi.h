@@ -420,8 +420,8 @@ enum rt_log_end {
 
 enum rt_shared_end {
 	RT_SHARED_MADE,		/* ... which is made where that cannot be recorded */
-	RT_SHARED_EXECS,	/* ... and one of them executes a program */
-	RT_SHARED_KILLED,	/* ... and one of them has been killed */
+	RT_SHARED_EXECS,	/* ... and the first one executes a program */
+	RT_SHARED_KILLED,	/* ... and one of them has been killed while it executed */
 };
 
 enum rt_follow { RT_NOT_FOLLOWED, RT_FOLLOWED, RT_LOAD_IT };
@@ -617,8 +617,17 @@ struct rt_block {			/* at gs:0 */
 					 * fork() copies */
 	uint32_t awaited;		/* 1: vfork()'s parent waits until it executes another
 					 * program; 2: ... and becomes its tracer then */
+	/* Recorded, of a process that has another one's memory: enum rt_lost, the controller's; and
+	 * 1 + the stream that goes on where it has executed a program. The block is kept until one
+	 * of those who are there still has set `lost` to 0. */
+	uint32_t lost, lost_stream;
+	uint32_t ends_here;		/* ... 1: a fault of the program's ends it, where it stands */
+	uint32_t executes;		/* replayed, of a process that begins: 1: nothing is
+					 * executed in it but another program */
 };
-enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */ };
+enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */,
+	       RT_TURN_LOST /* its process has been killed */ };
+enum rt_lost { RT_LOST_NOT, RT_LOST_KILLED, RT_LOST_EXECUTES };
 
 enum rt_segment_end {
 	RT_SEGMENT_FOREIGN,	/* of System V: a process has made or attached it that is not
@@ -661,7 +670,11 @@ enum rt_event_type {
 			 * 0. From the event before on, who uses it gets SIGBUS */
 	RT_E_MEMORY,	/* a[0] address, 0, a[2] length; the bytes follow, which are there from the
 			 * event before on: of a file that is mapped and shared */
-	RT_E_LAST = RT_E_MEMORY,
+	RT_E_LOST,	/* a process that has another one's memory has been killed, or executes a
+			 * program; a: the rt_block.thread_id of one of its threads, 0, 1 + the
+			 * stream that begins as a copy of what executed the program or 0, that
+			 * one's pid */
+	RT_E_LAST = RT_E_LOST,
 };
 struct rt_event {
 	uint32_t size;			/* with what follows; a multiple of 8 */

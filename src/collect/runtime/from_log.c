@@ -39,13 +39,20 @@ static void used(struct rt_block *b, const struct rt_event *e)
 	l->log_at += e->size;
 }
 
+static int executes(const struct rt_event *e)
+{
+	return e->type == RT_E_LOST && e->a[2];
+}
+
 struct rt_event *rt_next_event(struct rt_block *b)
 {
 	struct rt_event *e;
 
-	while ((e = next_event(b)) && e->type >= RT_E_GONE) {
+	while ((e = next_event(b)) && e->type >= RT_E_GONE && !executes(e)) {
 		if (e->type == RT_E_GONE)
 			rt_replay_gone(e);
+		else if (e->type == RT_E_LOST)
+			rt_token_lost(b, e->a[0]);
 		else
 			rt_replay_memory(b, e);
 		used(b, e);
@@ -576,6 +583,24 @@ static void make(struct rt_block *b, const struct rt_event *e)
 		rt_replay_differs(b, b->ctx.pc);
 }
 
+/* The program of @b executes another one, and others keep its memory: that is executed in a
+ * process which begins as a copy. */
+static void execute_apart(struct rt_block *b, struct rt_event *e)
+{
+	const u32 pid = (u32)e->a[3];
+
+	if (e->a[0] != b->thread_id)
+		rt_replay_differs(b, b->ctx.pc);
+	b->call_length = e->a[2];
+	b->log_tid = pid;
+	used(b, e);
+	rt_fork_to_execute(b);
+	if (rt_failed((long)RET))
+		rt_replay_differs(b, b->ctx.pc);
+	remember_child(pid, RET);
+	rt_token_gone(b, rt_replay_heir(b));
+}
+
 void rt_replay_call(struct rt_block *b)
 {
 	const struct rt_call *c = rt_call_of(b->syscall);
@@ -586,6 +611,8 @@ void rt_replay_call(struct rt_block *b)
 	e = c->how == HOW_EXECS ? rt_next_event(b) : next_act(b);
 	if (!e && c->how == HOW_EXECS)
 		rt_replay_exec(b);
+	if (e && executes(e) && c->how == HOW_EXECS)
+		execute_apart(b, e);
 	if (!e)
 		log_is_over(b);
 	if (is_signal_at(e, b->ctx.pc - 2)) {

@@ -58,6 +58,16 @@ void rt_replay_safepoint(struct rt_block *b);
 struct rt_event *rt_next_event(struct rt_block *b);	/* replayed; NULL: there is no more */
 /* Recorded: the token has come to @b; a: as RT_E_SWITCH has it. */
 void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
+/* Recorded: @of's process is no more, see RT_E_LOST; @stream: of it, or 0. */
+void rt_log_lost(struct rt_block *b, const struct rt_block *of, u32 stream);
+void rt_log_check(struct rt_block *b, u64 check);	/* a safepoint */
+void rt_log_killed(struct rt_block *b);		/* ... and that cannot be recorded */
+/* Replayed: thread @id ends, for its process has been killed; @b, which has the token and executes a
+ * program of its own elsewhere, does, @heir goes on. */
+void rt_token_lost(struct rt_block *b, u64 id);
+__attribute__((noreturn)) void rt_token_gone(struct rt_block *b, u64 heir);
+/* Replayed, syscall.c: a process begins that only executes a program, with stream b->call_length. */
+void rt_fork_to_execute(struct rt_block *b);
 /* ... the group's. */
 void rt_log_group(struct rt_block *b, u32 place, const u64 a[6]);
 /* group_token.c */
@@ -104,6 +114,9 @@ int rt_known_segment(struct rt_block *b);
  * What that writes is logged. */
 void rt_robust_end_process(struct rt_block *b);
 void rt_robust_end_thread(struct rt_block *b);		/* ... that @b alone holds */
+/* ... that @of has held, which is no more: what is written is logged by @log. */
+void rt_robust_end_lost(struct rt_block *b, struct rt_block *of,
+			void (*log)(struct rt_block *b, u64 at, u64 n));
 /* @b's process is about to give its group's token up: it notes what it holds. */
 void rt_robust_note(struct rt_block *b);
 /* @b has the group's token, at an event of the log: locks of those who have died meanwhile lose

@@ -103,13 +103,19 @@ void rt_robust_note(struct rt_block *b)
 }
 
 /* ---- they end -------------------------------------------------------------------------------- */
-static void end(struct rt_block *b, struct rt_block *of)
+void rt_robust_end_lost(struct rt_block *b, struct rt_block *of,
+			void (*log)(struct rt_block *b, u64 at, u64 n))
 {
 	const u32 n = find_held(of);
 
 	for (u32 i = 0; i < n; i++)
-		abandon(b, held_by(of)[i], of->tid, rt_log_data);
+		abandon(b, held_by(of)[i], of->tid, log);
 	set_holds(of, 0);
+}
+
+static void end(struct rt_block *b, struct rt_block *of)
+{
+	rt_robust_end_lost(b, of, rt_log_data);
 }
 
 void rt_robust_end_thread(struct rt_block *b)

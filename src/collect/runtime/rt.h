@@ -324,6 +324,8 @@ static inline int rt_logged_bare(const struct rt_block *b)
  * RT_CALL_LATER: signals come first. And it has been made. */
 int rt_record_begin(struct rt_block *b);
 void rt_record_end(struct rt_block *b);
+/* A program is about to be executed of which nothing will be known here. */
+void rt_record_not_followed(struct rt_block *b);
 /* A signal that is no fault: does it have to wait for the next call or safepoint? It is given at
  * @pc, with @flags. */
 int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
@@ -369,6 +371,10 @@ void rt_token_begin(struct rt_block *b);
 /* @apart: as a process of its own, which has all of its parent's memory. */
 void rt_token_join(struct rt_block *c, const struct rt_block *parent, int apart);
 int rt_token_others(const struct rt_block *b);	/* do processes but @b's take part? */
+int rt_token_is_first(const struct rt_block *b);	/* is @b's the one that the others are of? */
+/* A fault of @b's program is about to end its process. Where others have its memory and this is a
+ * replay, it does not return. */
+void rt_token_dies(struct rt_block *b);
 void rt_token_not_joined(const struct rt_block *c);
 int rt_token_shared(void);			/* there are several threads */
 /* Recorded: the call of @b is about to be made: others may have the token; it is over, or a signal
@@ -441,6 +447,7 @@ static inline int rt_replays(const struct rt_block *b) { return 0; }
 static inline int rt_logged_bare(const struct rt_block *b) { return 0; }
 static inline int rt_record_begin(struct rt_block *b) { return RT_CALL_MAKE; }
 static inline void rt_record_end(struct rt_block *b) { }
+static inline void rt_record_not_followed(struct rt_block *b) { }
 static inline int rt_record_defers(struct rt_block *b, u32 sig, const struct k_siginfo *info,
 				   struct k_ucontext *uc) { return 0; }
 static inline void rt_record_signal(struct rt_block *b, u32 sig, const struct k_siginfo *info,
@@ -464,6 +471,7 @@ static inline word rt_token_status(struct rt_block *b, int process, word status)
 {
 	return status;
 }
+static inline void rt_token_dies(struct rt_block *b) { }
 static inline void rt_token_not_joined(const struct rt_block *c) { }
 static inline void rt_token_call(struct rt_block *b) { }
 static inline void rt_token_back(struct rt_block *b) { }

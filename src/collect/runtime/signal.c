@@ -200,6 +200,8 @@ static void deliver_at(struct rt_block *b, u32 sig, struct k_sigaction act, stru
 		return;
 	}
 	if (act.handler <= 1) {
+		if (fault)
+			rt_token_dies(b);
 		rt_count_end(b, UC_GPR(uc, RSP));
 		rt_image_dying(b);
 		UC_PC(uc) = (word)pc;
@@ -213,6 +215,7 @@ static void deliver_at(struct rt_block *b, u32 sig, struct k_sigaction act, stru
 	if (!fault && rt_records(b))
 		rt_record_signal(b, sig, info, pc, flags);
 	if (!deliver(b, sig, &act, info, uc, pc, flags)) {
+		rt_token_dies(b);
 		h->act[SIGSEGV].handler = 0;
 		restore_default_and_die(SIGSEGV, info, 0);
 	}

@@ -47,6 +47,8 @@ static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at
 	c->nheld = c->holds = 0;
 	c->clear_tid = flags & CLONE_CHILD_CLEARTID ? tid_at : 0;
 	c->tid_at = flags & CLONE_CHILD_SETTID && (thread || rt_replays(b)) ? tid_at : 0;
+	c->lost = c->lost_stream = c->ends_here = 0;
+	c->executes = b->executes;
 	if (thread)
 		rt_token_join(c, b, !(flags & CLONE_THREAD));
 }
@@ -182,6 +184,16 @@ static void clone_again(struct rt_block *b, u64 flags, u64 stack, u64 tls, u64 t
 		 tid_at, NR_clone, call);
 }
 
+/* It takes no part in what its parent's group does. */
+void rt_fork_to_execute(struct rt_block *b)
+{
+	const word call[5] = { 17 /* SIGCHLD */ };
+
+	b->executes = 1;
+	clone_as(b, CLONE_VFORK, 0, 0, NR_clone, call);
+	b->executes = 0;
+}
+
 /* A child that would borrow the program's memory until it executes another one gets a copy, where
  * nobody records what it does there; and who has the token writes a thread's number, not the
  * kernel. */
@@ -292,6 +304,8 @@ static void do_exec(struct rt_block *b)
 		rt_call_native(b);
 	if (file >= 0)
 		rt_sys(NR_close, file);
+	if (b->mail.r[0] == RT_NOT_FOLLOWED)
+		rt_record_not_followed(b);
 	old = rt_sys(NR_personality, 0xffffffff);
 	with = old | (b->exec_all ? READ_IMPLIES_EXEC : 0);
 	if (b->mail.r[0] && s->no_aslr)

@@ -246,6 +246,21 @@ void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6])
 	put_event(b, RT_E_SWITCH, place, a);
 }
 
+void rt_log_lost(struct rt_block *b, const struct rt_block *of, u32 stream)
+{
+	put_event(b, RT_E_LOST, 0, (const u64[6]){ of->thread_id, 0, stream, of->pid });
+}
+
+void rt_log_check(struct rt_block *b, u64 check)
+{
+	put_event(b, RT_E_CHECK, 0, (const u64[6]){ 0, rt_clock(b), 0, check, b->ctx.pc });
+}
+
+void rt_log_killed(struct rt_block *b)
+{
+	end_log(b, RT_END_SHARED, RT_SHARED_KILLED);
+}
+
 /* @n bytes at @at of the program, which fit into one event. False: they cannot be read. */
 static int put_part_of(struct rt_block *b, u32 type, u64 at, u32 n)
 {
@@ -413,8 +428,7 @@ static int signals_first(struct rt_block *b)
 void rt_record_safepoint(struct rt_block *b)
 {
 	if (!give_deferred(b, RT_PLACE_SAFEPOINT) && !rt_token_safepoint(b) && RT_SESSION->checks)
-		put_event(b, RT_E_CHECK, 0, (const u64[6]){ 0, rt_clock(b), 0,
-							    rt_registers_check(b), b->ctx.pc });
+		rt_log_check(b, rt_registers_check(b));
 }
 
 static u32 shares;			/* there is memory that children share; */
@@ -509,6 +523,12 @@ static void note_sharing(struct rt_block *b)
 		joins_group(b);
 }
 
+void rt_record_not_followed(struct rt_block *b)
+{
+	if (rt_records(b) && rt_token_others(b))
+		end_log(b, RT_END_SHARED, RT_SHARED_EXECS);
+}
+
 /* What is known of a call before it is made, by @nr, says that what it does cannot be recorded. */
 static int ends_before(struct rt_block *b, u32 nr)
 {
@@ -523,7 +543,7 @@ static int ends_before(struct rt_block *b, u32 nr)
 		note_sharing(b);
 		break;
 	case HOW_EXECS:
-		if (rt_token_others(b))
+		if (rt_token_others(b) && rt_token_is_first(b))
 			end_log(b, RT_END_SHARED, RT_SHARED_EXECS);
 		break;
 	case HOW_SUB:

@@ -13,6 +13,7 @@
 					 * waits; and who waits behind that one, whether it is the
 					 * first now */
 #define LOOK_BEHIND 10000000ull
+#define STUCK 1000000000ull		/* ns: nobody needs the lock for so long */
 #define FIRST_QUANTUM 0x4000u		/* safepoints until a thread looks at the time */
 #define MOST_QUANTUM 0x1000000u
 #define LEAST_QUANTUM 0x100u
@@ -32,18 +33,52 @@ static struct {				/* of this process */
 	u64 slice_ends;			/* ns */
 	u64 group_ends;			/* ... that of the process among those that share memory */
 	u64 random;			/* 0: slices are of time */
-	u32 apart;			/* processes have been made that take part */
+	u32 apart;			/* processes have been made that take part, by this one */
+	u32 first_pid;
+	struct rt_block *executed;	/* recorded: who had the token executes another program; */
+	u32 unknown;			/* ... it has been killed while it executed; */
+	u32 broken;			/* ... while it had the lock */
+	u32 left;			/* replayed: the thread that has ended last, of RT_E_LOST */
 	u32 ended;			/* replayed: the first process has, with this status */
 	word status;
 } g;
 
 #define NEXT(b, link) ((struct rt_block *)PTR((b)->link))
 
+static int is_lost(const struct rt_block *m)
+{
+	return __atomic_load_n(&m->lost, __ATOMIC_ACQUIRE) != RT_LOST_NOT;
+}
+
+static int some_are_lost(void)
+{
+	const struct rt_block *m = g.apart ? g.members : 0;
+
+	while (m && !is_lost(m))
+		m = NEXT(m, next_member);
+	return m != 0;
+}
+
+/* Has it been somebody's since @*since, who is no more? Then what it is for may be half done. */
+static int is_stuck(u64 *since)
+{
+	const u64 now = rt_monotonic();
+
+	if (!*since)
+		*since = now;
+	g.broken |= now > *since + STUCK && some_are_lost();
+	return g.broken;
+}
+
 static void lock(void)
 {
+	u64 since = 0;
+
 	for (u32 n = 1; __atomic_exchange_n(&g.lock, 1, __ATOMIC_ACQUIRE); n++)
 		if (n % 200)
 			__builtin_ia32_pause();
+		else if (is_stuck(&since))
+			return;
 		else
 			rt_sys(NR_sched_yield, 0);
 }
@@ -73,6 +108,7 @@ void rt_token_begin(struct rt_block *b)
 	__builtin_memset(&g, 0, sizeof g);
 	g.nthread = g.last_id = g.had = 1;
 	g.holder = g.members = b;
+	g.first_pid = (u32)rt_sys(NR_getpid, 0);
 	g.random = RT_SESSION->chaos * 0x9e3779b97f4a7c15ull;
 	b->priority = g.random ? chance() : 0;
 	b->thread_id = 1;
@@ -91,6 +127,11 @@ int rt_token_others(const struct rt_block *b)
 	while (g.apart && m && m->pid == b->pid)
 		m = NEXT(m, next_member);
 	return g.apart && m && !g.over;
+}
+
+int rt_token_is_first(const struct rt_block *b)
+{
+	return b->pid == g.first_pid;
 }
 
 void rt_token_join(struct rt_block *c, const struct rt_block *parent, int apart)
@@ -173,11 +214,25 @@ static void dequeue(const struct rt_block *b)
 		g.last = before;
 }
 
+/* Who has been killed waits no more. Locked. */
+static void drop_lost(void)
+{
+	struct rt_block *w = g.apart ? g.first : 0, *after;
+
+	for (; w; w = after) {
+		after = NEXT(w, next_waiting);
+		if (is_lost(w))
+			dequeue(w);
+	}
+}
+
 /* Who waits first, or, where turns are taken at random, has the highest priority. Locked. */
 static struct rt_block *next_one(void)
 {
-	struct rt_block *to = g.first;
+	struct rt_block *to;
 
+	drop_lost();
+	to = g.first;
 	for (struct rt_block *w = to; g.random && w; w = NEXT(w, next_waiting))
 		if (w->priority > to->priority)
 			to = w;
@@ -209,13 +264,39 @@ void rt_token_over(void)
 	unlock();
 }
 
+/* Who had the token is no more: @b has it. As long as others may have it, it has executed nothing
+ * since its last event. 0: it is there. Locked. */
+static int inherits(struct rt_block *b)
+{
+	struct rt_block *const h = g.holder;
+
+	if (!g.apart || !h || !is_lost(h))
+		return 0;
+	if (h->lost == RT_LOST_EXECUTES)
+		g.executed = h;
+	else if (!h->token_free && !h->ends_here)
+		g.unknown = 1;
+	if (h->lost == RT_LOST_EXECUTES || h->ends_here) {
+		g.place = RT_PLACE_EXIT;
+		g.clock = g.check = 0;
+	}
+	g.holder = b;
+	g.in_call = 0;
+	return 1;
+}
+
 /* @b waits. Has it the token now, or does nobody need one any more? */
 static int tries(struct rt_block *b)
 {
 	int done;
 
 	lock();
-	done = b->turn || g.over;
+	done = b->turn || g.over || g.broken;
+	drop_lost();
+	if (!done && inherits(b)) {
+		dequeue(b);
+		done = 1;
+	}
 	if (!done && g.in_call && g.first == b) {
 		g.holder = b;
 		g.in_call = 0;
@@ -318,9 +399,54 @@ static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 	rt_clock_slice(b);
 }
 
+/* ---- who is no more -------------------------------------------------------------------------- */
+/* @b has the token at @place. Of threads whose process has been killed, or executes another
+ * program, the log says that they have ended. What the kernel does then, it may have done already:
+ * here the log says so. */
+static void bury(struct rt_block *b, struct rt_block *m, enum rt_log_place place)
+{
+	void (*const log)(struct rt_block *, u64, u64) =
+		place == RT_PLACE_CALL ? rt_log_data : rt_log_memory;
+	const u32 none = 0;
+
+	if (m != g.executed && !m->ends_here)
+		rt_log_lost(b, m, 0);
+	rt_robust_end_lost(b, m, log);
+	if (m->clear_tid && !rt_put(m->clear_tid, &none, 4)) {
+		log(b, m->clear_tid, 4);
+		rt_sys(NR_futex, m->clear_tid, 1 /* FUTEX_WAKE */, 1);
+	}
+	lock();
+	dequeue(m);
+	remove(m);
+	unlock();
+	__atomic_store_n(&m->lost, RT_LOST_NOT, __ATOMIC_RELEASE);
+	if ((word)m != b->log_home)
+		rt_block_unmap(m);
+}
+
+static void bury_lost(struct rt_block *b, enum rt_log_place place)
+{
+	struct rt_block *m = g.apart ? g.members : 0, *after;
+
+	if (g.unknown || g.broken) {
+		g.unknown = g.broken = 0;
+		rt_log_killed(b);
+		return;
+	}
+	for (; m; m = after) {
+		after = NEXT(m, next_member);
+		if (m != b && is_lost(m))
+			bury(b, m, place);
+	}
+	g.executed = 0;
+}
+
 /* @b has the token. */
 static void begin_slice(struct rt_block *b)
 {
+	if (g.executed)
+		rt_log_lost(b, g.executed, g.executed->lost_stream);
 	if (g.had != b->thread_id)
 		rt_log_switch(b, g.place, (const u64[6]){ g.had, g.clock, b->thread_id, g.check,
 							  g.pc });
@@ -347,7 +473,7 @@ static void go_on(struct rt_block *b, enum rt_log_place place, u64 check)
 	else if (!g.holder)
 		g.holder = b;
 	else
-		has = g.over;
+		has = g.over || inherits(b);
 	if (!has)
 		enqueue(b);
 	unlock();
@@ -361,6 +487,7 @@ static void go_on(struct rt_block *b, enum rt_log_place place, u64 check)
 		if (g.had != b->thread_id || !has)
 			begin_slice(b);
 		take_group(b, place, check);
+		bury_lost(b, place);
 	}
 }
 
@@ -508,6 +635,11 @@ int rt_token_safepoint(struct rt_block *b)
 	unlock();
 	if (!to) {
 		g.slice_ends = rt_monotonic() + SLICE;
+		if (some_are_lost()) {
+			rt_log_check(b, check);
+			bury_lost(b, RT_PLACE_SAFEPOINT);
+			return 1;
+		}
 		if (!rt_group_member(b) || !rt_group_wanted())
 			return 0;
 		g.group_ends = 0;
@@ -522,6 +654,7 @@ int rt_token_safepoint(struct rt_block *b)
 	} else {
 		begin_slice(b);
 		take_group(b, RT_PLACE_SAFEPOINT, check);
+		bury_lost(b, RT_PLACE_SAFEPOINT);
 	}
 	return 1;
 }
@@ -550,6 +683,45 @@ __attribute__((noreturn)) static void end(struct rt_block *b)
 	rt_exit_thread(b, NR_exit, 0);
 }
 
+__attribute__((noreturn)) static void leave(struct rt_block *b, u64 heir)
+{
+	rt_block_but_faults();
+	rt_ask(b, RQ_EXIT, b->tid, 0, 0, 0);
+	if (heir)
+		rt_token_leave(b, heir);
+	else
+		__atomic_store_n(&g.left, b->thread_id, __ATOMIC_RELEASE);
+	rt_exit_thread(b, NR_exit, 0);
+}
+
+void rt_token_gone(struct rt_block *b, u64 heir)
+{
+	leave(b, heir);
+}
+
+void rt_token_dies(struct rt_block *b)
+{
+	const u64 heir = rt_replays(b) ? rt_token_process_heir(b) : 0;
+
+	b->ends_here = 1;
+	if (heir)
+		leave(b, heir);
+}
+
+void rt_token_lost(struct rt_block *b, u64 id)
+{
+	struct rt_block *const m = member(id);
+
+	if (!m || m == b)
+		rt_replay_differs(b, b->ctx.pc);
+	wake(m, RT_TURN_LOST);
+	while (__atomic_load_n(&g.left, __ATOMIC_ACQUIRE) != id)
+		rt_sys(NR_sched_yield, 0);
+	lock();
+	remove(m);
+	unlock();
+}
+
 void rt_token_await(struct rt_block *b)
 {
 	const word timeout[2] = { 0, RT_WAIT_NS };
@@ -564,6 +736,8 @@ void rt_token_await(struct rt_block *b)
 	}
 	if (turn == RT_TURN_LEAVE)
 		end(b);
+	if (turn == RT_TURN_LOST)
+		leave(b, 0);
 	b->turn = RT_TURN_OTHERS;
 	b->token_free = 0;
 }
@@ -611,6 +785,8 @@ void rt_token_forked(struct rt_block *b)
 	if (rt_replays(b)) {
 		rt_replay_group(b, RT_PLACE_NONE, 0);
 		rt_replay_goes_on(b);
+		if (b->executes)
+			rt_replay_exec(b);
 	} else {
 		rt_log_forked(b);
 		take_group(b, RT_PLACE_NONE, 0);
