@@ -36,6 +36,7 @@ struct recorder {
 	uint8_t *piece;			/* for rec_check_file() */
 	double passed;			/* when pass_turn() did so last */
 	double drained;			/* when all logs were written last */
+	bool lost;			/* perhaps any_lost() */
 };
 
 enum pm_status record_open(struct session *s, struct pm_err *err)
@@ -365,8 +366,17 @@ static bool is_futex(const struct proc *p, uint32_t nr)
 					 nr == SYS_futex;
 }
 
-/* Robust locks have lost their owner, and who waits for them may be all that is left: one that
- * sleeps in futex() takes its turn. */
+/* Is there a thread that is no more, and those who have its memory have not logged that? */
+static bool any_lost(struct session *s)
+{
+	for (uint32_t i = 1; i < s->block_high; i++)
+		if (s->block_used[i] == BLOCK_HELD && session_block(s, i)->lost)
+			return true;
+	return false;
+}
+
+/* Robust locks have lost their owner, or somebody who had the same memory is no more; and who waits
+ * for that may be all that is left: one that sleeps in futex() takes its turn. */
 static void pass_turn(struct session *s)
 {
 	siginfo_t info = { .si_signo = SIGTRAP, .si_code = SI_QUEUE };
@@ -376,20 +386,24 @@ static void pass_turn(struct session *s)
 
 	for (uint32_t i = 0; i < n && i < RT_BLOCKS && !dead; i++)
 		dead = v[i] < RT_BLOCKS && session_block(s, v[i])->alive.lock & FUTEX_OWNER_DIED;
-	if (!dead || pm_now() < s->recorder->passed + PASS_EVERY)
+	if ((!dead && !s->recorder->lost) || pm_now() < s->recorder->passed + PASS_EVERY)
 		return;
 	s->recorder->passed = pm_now();
+	s->recorder->lost = any_lost(s);
 	info.si_pid = getpid();
 	info.si_int = RT_LOG_TAKE_TURN;
 	for (size_t i = 0; i < s->nproc; i++) {
-		const struct proc *p = s->proc[i];
+		struct proc *p = s->proc[i];
 
-		for (size_t k = 0; p->stream && p->pid && !p->gone && k < p->nthread; k++) {
+		p->buries &= s->recorder->lost;
+		if (!record_logger(p)->stream || !p->pid || p->gone)
+			continue;
+		for (size_t k = 0; k < p->nthread; k++) {
 			const struct thread *t = &p->thread[k];
 			const struct rt_block *b = session_block(s, t->block);
 
 			if (t->live && t->tid && b->token_free && is_futex(p, b->syscall) &&
-			    session_block(s, p->log.block)->group_member)
+			    (dead ? session_block(s, p->log.block)->group_member : p->buries))
 				syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);
 		}
 	}
@@ -412,7 +426,7 @@ void record_drain_all(struct session *s)
 			record_logged(s, p);
 		hurry(s, p);
 	}
-	if (s->head->nholder)
+	if (s->head->nholder || s->recorder->lost)
 		pass_turn(s);
 }
 
@@ -498,8 +512,8 @@ void record_over(struct session *s, struct proc *p)
 			"not in the recording", p->pid);
 	free_group(s, p);
 	record_logged(s, p);
-	write_end(s, p, lost || p->execed ? REC_EXECED : p->signal > 0 ? REC_KILLED : REC_EXITED,
-		  0);
+	write_end(s, p, lost || p->execed ? REC_EXECED :
+		  (p->log.handed ? p->log.signal : p->signal) > 0 ? REC_KILLED : REC_EXITED, 0);
 }
 
 /* ---- processes that have the same memory ----------------------------------------------------- */
@@ -522,7 +536,7 @@ static bool is_killed(struct session *s, const struct proc *p)
 
 /* Those who keep the memory of @p do without its threads from now on (runtime/token.c), and log
  * that. @stream: where it executes another program. */
-static void lose(struct session *s, const struct proc *p, enum rt_lost how, uint32_t stream)
+static void lose(struct session *s, struct proc *p, enum rt_lost how, uint32_t stream)
 {
 	for (size_t i = 0; i < p->nthread; i++) {
 		struct rt_block *b = session_block(s, p->thread[i].block);
@@ -532,6 +546,7 @@ static void lose(struct session *s, const struct proc *p, enum rt_lost how, uint
 		b->lost_stream = stream;
 		__atomic_store_n(&b->lost, how, __ATOMIC_RELEASE);
 	}
+	s->recorder->lost = true;
 }
 
 /* Does somebody log with @p, in whose log that may be? */
@@ -578,6 +593,9 @@ void record_leaves(struct session *s, struct proc *p)
 		return;
 	if (is_killed(s, p) && !logger->log.over)
 		lose(s, p, RT_LOST_KILLED, 0);
+	for (size_t i = 0; i < s->nproc; i++)
+		s->proc[i]->buries |= s->recorder->lost && s->proc[i] != p &&
+				      record_logger(s->proc[i]) == (heir ? heir : logger);
 	p->logger = NULL;
 	if (!heir)
 		return;

@@ -240,13 +240,13 @@ enum pm_status replay_result(const struct session *s, struct pm_counts *c, struc
 		c->status = c->signal = -1;
 		return pm_fail_file(err, "%s", c->cut);
 	}
-	if (!y->over)
-		return PM_OK;			/* the program has ended as it did */
-	if (e.why == REC_KILLED) {
+	if (e.why == REC_KILLED) {		/* others may have had its memory for longer */
 		c->status = -1;
 		c->signal = e.signal;
 		return PM_OK;
 	}
+	if (!y->over)
+		return PM_OK;			/* the program has ended as it did */
 	if (e.why == REC_EXITED && e.status >= 0) {	/* others had its memory for longer */
 		c->status = e.status;
 		c->signal = -1;

@@ -624,6 +624,9 @@ struct rt_block {			/* at gs:0 */
 	uint32_t ends_here;		/* ... 1: a fault of the program's ends it, where it stands */
 	uint32_t executes;		/* replayed, of a process that begins: 1: nothing is
 					 * executed in it but another program */
+	uint32_t files, pad9;		/* replayed: 1 + the number of a table of descriptors (from_log.c),
+					 * of a process that has another one's memory, but not its
+					 * files */
 };
 enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */,
 	       RT_TURN_LOST /* its process has been killed */ };

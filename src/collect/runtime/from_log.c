@@ -248,7 +248,44 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 
 /* ---- what the program wrote to its standard output and error --------------------------------- */
 static struct rt_handover has;		/* of this process */
-#define output has.output
+
+#define TABLES 16			/* at once; more have those of who has made them */
+static u8 table[TABLES][sizeof has.output];
+
+static u8 *output_of(const struct rt_block *b)
+{
+	return b->files ? table[b->files - 1] : has.output;
+}
+
+static u32 tables_used;			/* a bit for each */
+
+static void note_table(struct rt_block *b, struct rt_block *of)
+{
+	(void)b;
+	if (of->files)
+		tables_used |= 1u << (of->files - 1);
+}
+
+u32 rt_replay_own_files(struct rt_block *b)
+{
+	u32 k = 0;
+
+	tables_used = 0;
+	rt_token_each(b, note_table);
+	while (k < TABLES && tables_used & 1u << k)
+		k++;
+	if (k == TABLES)
+		return b->files;
+	rt_memcpy(table[k], output_of(b), sizeof table[k]);
+	return k + 1;
+}
+
+void rt_replay_files(struct rt_block *b)
+{
+	if (b->files)
+		rt_memcpy(has.output, output_of(b), sizeof has.output);
+	b->files = 0;
+}
 
 void rt_replay_hand_over(struct rt_handover *to)
 {
@@ -260,9 +297,9 @@ void rt_replay_take_over(const struct rt_handover *from)
 	has = *from;
 }
 
-static void close_range_of(u64 from, u64 to)
+static void close_range_of(u8 *output, u64 from, u64 to)
 {
-	for (u64 fd = from; fd <= to && fd < NR_OF(output); fd++)
+	for (u64 fd = from; fd <= to && fd < NR_OF(has.output); fd++)
 		output[fd] = 0;
 }
 
@@ -296,7 +333,8 @@ static void write_buffers(u32 to, u64 at, u64 count, u64 n)
 static void follow_output(struct rt_block *b, long r)
 {
 	const u64 fd = ARG0;
-	const u32 from = fd < NR_OF(output) ? output[fd] : 0;
+	u8 *const output = output_of(b);
+	const u32 from = fd < NR_OF(has.output) ? output[fd] : 0;
 
 	if (r < 0)
 		return;
@@ -310,23 +348,23 @@ static void follow_output(struct rt_block *b, long r)
 			write_buffers(from, ARG1, ARG2, (u64)r);
 		break;
 	case NR_close:
-		close_range_of(fd, fd);
+		close_range_of(output, fd, fd);
 		break;
 	case NR_close_range:
 		if (!ARG2)
-			close_range_of(fd, ARG1);
+			close_range_of(output, fd, ARG1);
 		break;
 	case NR_dup:
 	case NR_dup2:
 	case NR_dup3:
-		if ((u64)r < NR_OF(output))
+		if ((u64)r < NR_OF(has.output))
 			output[r] = (u8)from;
 		break;
 	case NR_fcntl:
 #ifdef NR_old_fcntl
 	case NR_old_fcntl:
 #endif
-		if ((ARG1 == 0 || ARG1 == 1030) && (u64)r < NR_OF(output))	/* F_DUPFD* */
+		if ((ARG1 == 0 || ARG1 == 1030) && (u64)r < NR_OF(has.output))	/* F_DUPFD* */
 			output[r] = (u8)from;
 		break;
 	}
@@ -334,8 +372,8 @@ static void follow_output(struct rt_block *b, long r)
 
 void rt_replay_echo(void)
 {
-	output[1] = 1;
-	output[2] = 2;
+	has.output[1] = 1;
+	has.output[2] = 2;
 }
 
 /* ---- children -------------------------------------------------------------------------------- */

@@ -86,6 +86,8 @@ void rt_group_leave(struct rt_block *b);		/* it takes part no more */
 void rt_group_await(struct rt_block *b, u32 number);
 /* Recorded: @b is a process that has just begun. */
 void rt_log_forked(const struct rt_block *b);
+/* Replayed: likewise; its descriptors are those of who has made it. */
+void rt_replay_files(struct rt_block *b);
 /* Replayed: it ends here if its log does. */
 void rt_replay_goes_on(struct rt_block *b);
 /* Replayed: @b stands at @place, and others of its group have their turns, if the log says so. */

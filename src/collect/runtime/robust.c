@@ -175,4 +175,6 @@ void rt_log_over(struct rt_block *b)
 	b->logged = RT_LOG_OVER;
 	if (b->robust)
 		rt_sys(NR_set_robust_list, b->robust, LIST_SIZE);
+	if (b->clear_tid)
+		rt_sys(NR_set_tid_address, b->clear_tid);
 }

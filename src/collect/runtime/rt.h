@@ -371,6 +371,7 @@ void rt_token_begin(struct rt_block *b);
 /* @apart: as a process of its own, which has all of its parent's memory. */
 void rt_token_join(struct rt_block *c, const struct rt_block *parent, int apart);
 int rt_token_others(const struct rt_block *b);	/* do processes but @b's take part? */
+int rt_token_apart(void);			/* did they ever, or will they soon? */
 int rt_token_is_first(const struct rt_block *b);	/* is @b's the one that the others are of? */
 /* A fault of @b's program is about to end its process. Where others have its memory and this is a
  * replay, it does not return. */
@@ -434,6 +435,8 @@ static inline void rt_forget_all(void)
 __attribute__((noreturn)) void rt_begin_as(struct rt_block *b);
 /* The process, which has mapped everything, takes over what another program has left to it. */
 void rt_replay_begun(const struct rt_block *b);
+/* @b makes a process whose descriptors are its own: for its rt_block.files. */
+u32 rt_replay_own_files(struct rt_block *b);
 void rt_replay_hand_over(struct rt_handover *to);
 void rt_replay_take_over(const struct rt_handover *from);
 /* From here on the kernel kills the process if it asks for anything but what replaying needs. */
@@ -471,6 +474,8 @@ static inline word rt_token_status(struct rt_block *b, int process, word status)
 {
 	return status;
 }
+static inline int rt_token_apart(void) { return 0; }
+static inline u32 rt_replay_own_files(struct rt_block *b) { return 0; }
 static inline void rt_token_dies(struct rt_block *b) { }
 static inline void rt_token_not_joined(const struct rt_block *c) { }
 static inline void rt_token_call(struct rt_block *b) { }

@@ -49,6 +49,8 @@ static void log_as(struct rt_block *b, struct rt_block *c, u64 flags, u64 tid_at
 	c->tid_at = flags & CLONE_CHILD_SETTID && (thread || rt_replays(b)) ? tid_at : 0;
 	c->lost = c->lost_stream = c->ends_here = 0;
 	c->executes = b->executes;
+	c->files = thread && rt_replays(b) && !(flags & CLONE_FILES) ? rt_replay_own_files(b) :
+								       b->files;
 	if (thread)
 		rt_token_join(c, b, !(flags & CLONE_THREAD));
 }
@@ -194,6 +196,13 @@ void rt_fork_to_execute(struct rt_block *b)
 	b->executes = 0;
 }
 
+/* What it is called the kernel would make 0 as it ends: here it does that itself, or whoever hears
+ * that it has been killed. */
+static u64 own_end(u64 flags)
+{
+	return rt_takes_part(flags) ? CLONE_CHILD_CLEARTID : 0;
+}
+
 /* A child that would borrow the program's memory until it executes another one gets a copy, where
  * nobody records what it does there; and who has the token writes a thread's number, not the
  * kernel. */
@@ -201,7 +210,10 @@ static u64 flags_recorded(u64 flags)
 {
 	if ((flags & CLONE_VM) && (flags & CLONE_VFORK))
 		return flags & ~(u64)CLONE_VM;
-	return rt_takes_part(flags) ? flags & ~(u64)CLONE_CHILD_SETTID : flags;
+	if (rt_takes_part(flags))
+		flags &= ~(u64)CLONE_CHILD_SETTID;
+	/* nor 0 when that ends, where that may be before the others do */
+	return flags & CLONE_THREAD && !rt_token_apart() ? flags : flags & ~(u64)own_end(flags);
 }
 
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)

@@ -129,6 +129,11 @@ int rt_token_others(const struct rt_block *b)
 	return g.apart && m && !g.over;
 }
 
+int rt_token_apart(void)
+{
+	return g.apart != 0;
+}
+
 int rt_token_is_first(const struct rt_block *b)
 {
 	return b->pid == g.first_pid;
@@ -239,11 +244,9 @@ static struct rt_block *next_one(void)
 	return to;
 }
 
-/* The next one becomes the holder, and is to be woken; 0: nobody waits. Locked. */
-static struct rt_block *grant(void)
+/* @to, which waits, becomes the holder, and is to be woken; 0: nobody. Locked. */
+static struct rt_block *grant(struct rt_block *to)
 {
-	struct rt_block *to = next_one();
-
 	if (to)
 		dequeue(to);
 	g.holder = to;
@@ -585,7 +588,7 @@ void rt_token_call(struct rt_block *b)
 	b->token_free = 1;
 	lock();
 	if (how == WAITS)
-		to = grant();
+		to = grant(next_one());
 	else
 		g.in_call = 1;
 	/* before another thread has the process's token, and sees that the group's is there, too */
@@ -626,7 +629,7 @@ int rt_token_safepoint(struct rt_block *b)
 	lock();
 	to = next_one();
 	if (to && (!g.random || to->priority > b->priority)) {
-		to = grant();
+		grant(to);
 		b->token_free = 1;
 		enqueue(b);
 	} else {
@@ -652,8 +655,12 @@ int rt_token_safepoint(struct rt_block *b)
 	if (g.over) {
 		rt_log_over(b);
 	} else {
+		const u64 logged = rt_log_of(b)->nlogged;
+
 		begin_slice(b);
 		take_group(b, RT_PLACE_SAFEPOINT, check);
+		if (rt_log_of(b)->nlogged == logged && some_are_lost())
+			rt_log_check(b, check);		/* nobody else had a turn */
 		bury_lost(b, RT_PLACE_SAFEPOINT);
 	}
 	return 1;
@@ -714,12 +721,12 @@ void rt_token_lost(struct rt_block *b, u64 id)
 
 	if (!m || m == b)
 		rt_replay_differs(b, b->ctx.pc);
+	lock();
+	remove(m);			/* its block is somebody else's as soon as it has left */
+	unlock();
 	wake(m, RT_TURN_LOST);
 	while (__atomic_load_n(&g.left, __ATOMIC_ACQUIRE) != id)
 		rt_sys(NR_sched_yield, 0);
-	lock();
-	remove(m);
-	unlock();
 }
 
 void rt_token_await(struct rt_block *b)
@@ -783,6 +790,7 @@ void rt_token_forked(struct rt_block *b)
 {
 	rt_token_begin(b);
 	if (rt_replays(b)) {
+		rt_replay_files(b);
 		rt_replay_group(b, RT_PLACE_NONE, 0);
 		rt_replay_goes_on(b);
 		if (b->executes)
@@ -874,7 +882,7 @@ void rt_token_leave(struct rt_block *b, u64 heir)
 	remove(b);
 	if (!rt_replays(b)) {
 		stands(b, RT_PLACE_EXIT, 0);
-		to = grant();
+		to = grant(next_one());
 		if (!to && rt_group_member(b))
 			rt_group_give(b);
 	}
