@@ -1,20 +1,44 @@
 # What cannot be recorded is said, the program goes on, and what is there replays.
-# A process that has its parent's memory, is no thread of it, and executes a program.
+# A process that has its parent's memory is killed by one that has not, while it executes; its parent executes a program.
 $ cat > v.c <<'end'
 + #define _GNU_SOURCE
 + #include <sched.h>
++ #include <signal.h>
 + #include <stdio.h>
 + #include <sys/wait.h>
 + #include <unistd.h>
 + static char stack[65536];
-+ static int child(void *arg) { *(int *)arg = 7; execl("/bin/true", "true", (char *)0); return 0; }
-+ int main(void) { int n = 0; puts("begin"); fflush(stdout); clone(child, stack + sizeof stack, CLONE_VM | 17, &n); wait(0); printf("%d\n", n); return 0; }
++ static volatile int n;
++ static int child(void *arg) { for (int i = 0; i < 300000000; i++) n++; _exit(1); }
++ int main(int argc, char **argv)
++ {
++ 	int st;
++ 	puts("begin");
++ 	fflush(stdout);
++ 	pid_t p = clone(child, stack + sizeof stack, CLONE_VM | 17, 0);
++ 	if (argc > 1) {
++ 		usleep(1000);
++ 		execl("/bin/echo", "echo", "executed", (char *)0);
++ 	}
++ 	if (!fork()) {
++ 		usleep(50000);
++ 		kill(p, SIGKILL);
++ 		_exit(0);
++ 	}
++ 	waitpid(p, &st, 0);
++ 	printf("%x\n", st);
++ 	return 0;
++ }
 + end
-$ gcc -o v v.c && pugmark record -o r.pugrec -- ./v 2>&1 | sed 's/process [0-9]*/process N/'
+$ gcc -w -o v v.c; for how in "" executes; do pugmark record -o r.pugrec -- ./v $how 2>&1 | sed 's/process [0-9]*/process N/'; pugmark replay -q r.pugrec; done
+> begin
+> pugmark: the recording ends here: process N and others have the same memory, and one of them is killed while it executes
+> 9
+> begin
+! pugmark: the recording ends here: the program and others have the same memory, and one of them is killed while it executes
 > begin
 > pugmark: the recording ends here: process N and others have the same memory, and one of them executes a program
-> 7
-$ pugmark replay -q r.pugrec
+> executed
 > begin
 ! pugmark: the recording ends here: the program and others have the same memory, and one of them executes a program
 # Nothing is written where the program does not begin.

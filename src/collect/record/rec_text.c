@@ -73,7 +73,8 @@ static void stopped_text(bool i386, uint32_t why, uint32_t more, char *to, size_
 		snprintf(to, n, more == RT_SHARED_MADE ?
 			 "makes a process that has all of its memory" :
 			 "and others have the same memory, and one of them %s",
-			 more == RT_SHARED_EXECS ? "executes a program" : "is killed");
+			 more == RT_SHARED_EXECS ? "executes a program" :
+			 "is killed while it executes");
 		break;
 	case RT_END_INT80:
 		snprintf(to, n, "makes a 32-bit system call from 64-bit code (int $0x80)");

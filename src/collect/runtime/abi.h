@@ -420,7 +420,8 @@ enum rt_log_end {
 
 enum rt_shared_end {
 	RT_SHARED_MADE,		/* ... which is made where that cannot be recorded */
-	RT_SHARED_EXECS,	/* ... and the first one executes a program */
+	RT_SHARED_EXECS,	/* ... and the first one executes a program, or one that is not
+				 * followed */
 	RT_SHARED_KILLED,	/* ... and one of them has been killed while it executed */
 };
 
@@ -617,16 +618,16 @@ struct rt_block {			/* at gs:0 */
 					 * fork() copies */
 	uint32_t awaited;		/* 1: vfork()'s parent waits until it executes another
 					 * program; 2: ... and becomes its tracer then */
-	/* Recorded, of a process that has another one's memory: enum rt_lost, the controller's; and
-	 * 1 + the stream that goes on where it has executed a program. The block is kept until one
-	 * of those who are there still has set `lost` to 0. */
+	/* Recorded, of a process that has another one's memory: enum rt_lost, the controller's;
+	 * and 1 + the stream that goes on where it has executed a program. The block is kept until
+	 * one of those who are there still has set `lost` to 0. */
 	uint32_t lost, lost_stream;
-	uint32_t ends_here;		/* ... 1: a fault of the program's ends it, where it stands */
+	uint32_t ends_here;		/* ... 1: a fault ends it, where it stands */
 	uint32_t executes;		/* replayed, of a process that begins: 1: nothing is
 					 * executed in it but another program */
-	uint32_t files, pad9;		/* replayed: 1 + the number of a table of descriptors (from_log.c),
-					 * of a process that has another one's memory, but not its
-					 * files */
+	uint32_t files, pad9;		/* replayed: 1 + the number of a table of descriptors
+					 * (from_log.c), of a process that has another one's memory,
+					 * but not its files */
 };
 enum rt_turn { RT_TURN_OTHERS, RT_TURN_OWN, RT_TURN_LEAVE /* another program is executed */,
 	       RT_TURN_LOST /* its process has been killed */ };

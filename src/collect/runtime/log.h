@@ -62,11 +62,12 @@ void rt_log_switch(struct rt_block *b, u32 place, const u64 a[6]);
 void rt_log_lost(struct rt_block *b, const struct rt_block *of, u32 stream);
 void rt_log_check(struct rt_block *b, u64 check);	/* a safepoint */
 void rt_log_killed(struct rt_block *b);		/* ... and that cannot be recorded */
-/* Replayed: thread @id ends, for its process has been killed; @b, which has the token and executes a
- * program of its own elsewhere, does, @heir goes on. */
+/* Replayed: thread @id ends, for its process has been killed. @b ends, which has the token, and
+ * @heir goes on. */
 void rt_token_lost(struct rt_block *b, u64 id);
 __attribute__((noreturn)) void rt_token_gone(struct rt_block *b, u64 heir);
-/* Replayed, syscall.c: a process begins that only executes a program, with stream b->call_length. */
+/* Replayed, syscall.c: a process begins that only executes a program, with the stream
+ * b->call_length. */
 void rt_fork_to_execute(struct rt_block *b);
 /* ... the group's. */
 void rt_log_group(struct rt_block *b, u32 place, const u64 a[6]);

@@ -372,7 +372,7 @@ void rt_token_begin(struct rt_block *b);
 void rt_token_join(struct rt_block *c, const struct rt_block *parent, int apart);
 int rt_token_others(const struct rt_block *b);	/* do processes but @b's take part? */
 int rt_token_apart(void);			/* did they ever, or will they soon? */
-int rt_token_is_first(const struct rt_block *b);	/* is @b's the one that the others are of? */
+int rt_token_is_first(const struct rt_block *b);	/* is it whose children the others are? */
 /* A fault of @b's program is about to end its process. Where others have its memory and this is a
  * replay, it does not return. */
 void rt_token_dies(struct rt_block *b);

@@ -517,7 +517,7 @@ static void note_sharing(struct rt_block *b)
 {
 	const u64 flags = clone_flags(b) & (CLONE_VM | CLONE_VFORK | CLONE_THREAD);
 
-	if ((flags == CLONE_VM && (sizeof(word) < 8 || borrows)) || (borrows && !flags))
+	if (borrows && (flags == CLONE_VM || !flags))
 		end_log(b, RT_END_SHARED, RT_SHARED_MADE);
 	else if (shares && !flags && b->syscall != NR_vfork)
 		joins_group(b);
