@@ -92,6 +92,11 @@ static void copy_parts(struct proc *p, const struct proc *from)
 	pm_buf_add(&p->user.placed, from->user.placed.p, from->user.placed.n);
 	p->thread = pm_alloc(from->nthread * sizeof *p->thread);
 	memcpy(p->thread, from->thread, from->nthread * sizeof *p->thread);
+	for (size_t i = 0; i < from->nthread; i++) {	/* a replay counts nothing there */
+		p->thread[i].seen = NULL;
+		p->thread[i].total = NULL;
+		p->thread[i].nseen = 0;
+	}
 }
 
 static void copy_process(struct checkpoint *c, const struct proc *p)

@@ -15,6 +15,7 @@
 
 #include "collect/control/frozen.h"
 #include "collect/control/remote.h"
+#include "collect/record/nr_i386.h"
 
 #define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACECLONE | \
 		 PTRACE_O_EXITKILL)
@@ -24,6 +25,37 @@
 		     CLONE_SYSVSEM)
 #define MAX_VECTORS 16384u		/* bytes of XSAVE's area, with tiles */
 #define SCRATCH (RT_STACK_TOP - 0x10000)	/* in a thread block: the far end of the stack */
+#define PTRACE_GET_THREAD_AREA_ 25
+#define PTRACE_SET_THREAD_AREA_ 26
+#define FIRST_TLS 12			/* GDT_ENTRY_TLS_MIN of 64-bit Linux */
+
+/* ---- of either width ------------------------------------------------------------------------- */
+static bool is_narrow(const struct user_regs_struct *r)
+{
+	return r->cs == CS_I386;
+}
+
+static uint64_t first_argument(const struct user_regs_struct *r)
+{
+	return is_narrow(r) ? (uint32_t)r->rbx : r->rdi;
+}
+
+static bool is_futex(const struct user_regs_struct *r)
+{
+	return r->orig_rax == (unsigned long long)(is_narrow(r) ? NR32_futex : SYS_futex);
+}
+
+static bool is_futex_again(const struct user_regs_struct *r)
+{
+	return r->orig_rax == (unsigned long long)(is_narrow(r) ? NR32_restart_syscall :
+							      SYS_restart_syscall);
+}
+
+/* Where the process has it. */
+static uint64_t block_at(struct session *s, uint32_t block)
+{
+	return session_block(s, block)->self;
+}
 
 /* ---- threads at their stops ------------------------------------------------------------------ */
 /* How it will go on: who has waited looks again whether it still has to. */
@@ -38,21 +70,19 @@ static void end_wait(pid_t tid, struct user_regs_struct *r)
 }
 
 /* Is it in a signal's handler of the runtime? What is on its signal stack is not copied. */
-static bool is_in_handler(uint32_t block, const struct user_regs_struct *r)
+static bool is_in_handler(struct session *s, uint32_t block, const struct user_regs_struct *r)
 {
-	return r->rsp - (RT_DATA_VAULT + block * RT_BLOCK_SIZE + RT_ALT_STACK) < RT_ALT_SIZE;
+	return r->rsp - (block_at(s, block) + RT_ALT_STACK) < RT_ALT_SIZE;
 }
 
 /* Does it wait for the token, and nobody has given it that? (2) of checkpoint.h. */
 static bool waits_for_token(struct session *s, pid_t tid, uint32_t block,
 			    const struct user_regs_struct *r)
 {
-	const uint64_t turn = RT_DATA_VAULT + block * RT_BLOCK_SIZE +
-			      offsetof(struct rt_block, turn);
+	const uint64_t turn = block_at(s, block) + offsetof(struct rt_block, turn);
 
-	return remote_interrupted(tid, r) != NOT_INTERRUPTED && r->rdi == turn &&
-	       !is_in_handler(block, r) &&
-	       (r->orig_rax == SYS_futex || r->orig_rax == SYS_restart_syscall) &&
+	return remote_interrupted(tid, r) != NOT_INTERRUPTED && first_argument(r) == turn &&
+	       !is_in_handler(s, block, r) && (is_futex(r) || is_futex_again(r)) &&
 	       __atomic_load_n(&session_block(s, block)->turn, __ATOMIC_ACQUIRE) ==
 		       RT_TURN_OTHERS;
 }
@@ -60,8 +90,8 @@ static bool waits_for_token(struct session *s, pid_t tid, uint32_t block,
 /* The process's first thread, which has ended: rt_park(). */
 static bool is_parked(pid_t tid, const struct user_regs_struct *r)
 {
-	return remote_interrupted(tid, r) != NOT_INTERRUPTED && r->orig_rax == SYS_futex &&
-	       r->rdi == RT_DATA_VAULT;
+	return remote_interrupted(tid, r) != NOT_INTERRUPTED && is_futex(r) &&
+	       first_argument(r) == (is_narrow(r) ? RT32_DATA_VAULT : RT_DATA_VAULT);
 }
 
 static bool has_signals(pid_t tid)
@@ -81,6 +111,25 @@ static bool read_vectors(struct frozen_thread *t)
 	if (ptrace(PTRACE_GETREGSET, t->tid, NT_X86_XSTATE, &v) || v.iov_len == MAX_VECTORS)
 		return false;
 	t->nvectors = v.iov_len;
+	return true;
+}
+
+/* fork() copies those of the thread that makes it. */
+static bool read_segments(struct frozen_thread *t)
+{
+	for (unsigned i = 0; is_narrow(&t->regs) && i < FROZEN_TLS; i++)
+		if (ptrace((enum __ptrace_request)PTRACE_GET_THREAD_AREA_, t->tid, FIRST_TLS + i,
+			   &t->tls[i]))
+			return false;
+	return true;
+}
+
+static bool write_segments(pid_t tid, const struct frozen_thread *t)
+{
+	for (unsigned i = 0; is_narrow(&t->regs) && i < FROZEN_TLS; i++)
+		if (ptrace((enum __ptrace_request)PTRACE_SET_THREAD_AREA_, tid, FIRST_TLS + i,
+			   &t->tls[i]))
+			return false;
 	return true;
 }
 
@@ -110,7 +159,7 @@ static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, bool firs
 	end_wait(tid, &t->regs);
 	if (has_signals(tid) || ptrace(PTRACE_GETSIGMASK_, tid, 8, &t->mask) ||
 	    (t->block ? !waits_for_token(s, tid, t->block, &r) : !is_parked(tid, &r)) ||
-	    (!first && !read_vectors(t))) {
+	    !read_segments(t) || (!first && !read_vectors(t))) {
 		let_go(t);
 		return false;
 	}
@@ -118,13 +167,14 @@ static bool hold_waiting(struct session *s, struct proc *p, pid_t tid, bool firs
 }
 
 /* The thread that stands, which is held. */
-static bool add_standing(const struct freeze *f, bool first, struct frozen_thread *t)
+static bool add_standing(struct session *s, const struct freeze *f, bool first,
+			 struct frozen_thread *t)
 {
 	*t = (struct frozen_thread){ .tid = f->tid, .block = f->block, .regs = f->regs,
 				     .mask = f->mask };
 	end_wait(f->tid, &t->regs);
-	return !has_signals(f->tid) && !is_in_handler(f->block, &f->regs) &&
-	       (first || read_vectors(t));
+	return !has_signals(f->tid) && !is_in_handler(s, f->block, &f->regs) &&
+	       read_segments(t) && (first || read_vectors(t));
 }
 
 /* Has the process's first thread ended, while others are there? */
@@ -159,7 +209,7 @@ static bool hold_all(struct session *s, const struct freeze *f, struct frozen *z
 
 		if (!isdigit((unsigned char)*e->d_name) || (over && tid == (pid_t)f->p->pid))
 			continue;
-		ok = tid == f->tid ? add_standing(f, tid == forks, &t) :
+		ok = tid == f->tid ? add_standing(s, f, tid == forks, &t) :
 			hold_waiting(s, f->p, tid, tid == forks, &t);
 		if (!ok) {
 			free(t.vectors);
@@ -183,12 +233,13 @@ static bool hold_all(struct session *s, const struct freeze *f, struct frozen *z
 /* ---- copies ---------------------------------------------------------------------------------- */
 /* Held thread @tid makes clone() with @flags: whom it has made, at the stop where that begins;
  * 0: nobody. */
-static pid_t clone_at(pid_t tid, uint64_t pass, uint64_t flags)
+static pid_t clone_at(pid_t tid, bool narrow, uint64_t pass, uint64_t flags)
 {
 	long made = 0;
 	int status;
 
-	if (!remote_call(tid, pass, SYS_clone, (const uint64_t[6]){ flags }, &made) || made <= 0)
+	if (!remote_call(tid, pass, narrow ? NR32_clone : SYS_clone, (const uint64_t[6]){ flags },
+			 &made) || made <= 0)
 		return 0;
 	if (wait_for((pid_t)made, &status) != (pid_t)made || !WIFSTOPPED(status))
 		return 0;
@@ -199,7 +250,7 @@ bool frozen_make(struct session *s, const struct freeze *f, struct frozen *z)
 {
 	*z = (struct frozen){ .pass = f->pass };
 	if (hold_all(s, f, z) && !ptrace(PTRACE_SETOPTIONS, z->thread[0].tid, 0, OPTIONS))
-		z->pid = clone_at(z->thread[0].tid, z->pass, CLONE_COPY);
+		z->pid = clone_at(z->thread[0].tid, is_narrow(&f->regs), z->pass, CLONE_COPY);
 	if (z->n && z->thread[0].tid == f->tid)
 		ptrace(PTRACE_SETOPTIONS, f->tid, 0, PTRACE_O_TRACESYSGOOD);
 	for (size_t i = 0; i < z->n; i++)
@@ -215,7 +266,8 @@ static bool set_thread(pid_t tid, const struct frozen_thread *t)
 {
 	struct iovec v = { t->vectors, t->nvectors };
 
-	return (!t->vectors || !ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &v)) &&
+	return write_segments(tid, t) &&
+	       (!t->vectors || !ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &v)) &&
 	       !ptrace(PTRACE_SETSIGMASK_, tid, 8, &t->mask) &&
 	       !ptrace(PTRACE_SETREGS, tid, 0, &t->regs);
 }
@@ -224,17 +276,22 @@ static bool set_thread(pid_t tid, const struct frozen_thread *t)
 static bool make_thread(struct session *s, pid_t leader, uint64_t pass,
 			const struct frozen_thread *t, pid_t *tid)
 {
-	const uint64_t block = RT_DATA_VAULT + t->block * RT_BLOCK_SIZE;
-	const stack_t stack = { .ss_sp = (void *)(uintptr_t)(block + RT_ALT_STACK),
-				.ss_size = RT_ALT_SIZE };
+	const uint64_t block = block_at(s, t->block), at = block + RT_ALT_STACK;
+	const stack_t stack = { .ss_sp = (void *)(uintptr_t)at, .ss_size = RT_ALT_SIZE };
+	const uint32_t stack32[3] = { (uint32_t)at, 0, RT_ALT_SIZE };	/* stack_t of i386 */
+	const bool narrow = is_narrow(&t->regs);
+	uint8_t *const to = (uint8_t *)session_block(s, t->block) + SCRATCH;
 	long r = -1;
 
-	*tid = clone_at(leader, pass, CLONE_AGAIN);
+	*tid = clone_at(leader, narrow, pass, CLONE_AGAIN);
 	if (!*tid)
 		return false;
-	memcpy((uint8_t *)session_block(s, t->block) + SCRATCH, &stack, sizeof stack);
-	return remote_call(*tid, pass, SYS_sigaltstack, (const uint64_t[6]){ block + SCRATCH },
-			   &r) && !r && set_thread(*tid, t);
+	if (narrow)
+		memcpy(to, stack32, sizeof stack32);
+	else
+		memcpy(to, &stack, sizeof stack);
+	return remote_call(*tid, pass, narrow ? NR32_sigaltstack : SYS_sigaltstack,
+			   (const uint64_t[6]){ block + SCRATCH }, &r) && !r && set_thread(*tid, t);
 }
 
 /* All @n threads of a process of ours, the first one in front, which cannot be waited for before
@@ -258,7 +315,7 @@ bool frozen_copy(struct session *s, const struct frozen *z, pid_t *tid)
 	bool ok = true;
 	size_t n = 1;
 
-	tid[0] = clone_at(z->pid, z->pass, CLONE_COPY);
+	tid[0] = clone_at(z->pid, is_narrow(&z->thread[0].regs), z->pass, CLONE_COPY);
 	if (!tid[0])
 		return false;
 	for (; ok && n < z->n; n++)

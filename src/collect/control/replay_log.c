@@ -295,7 +295,7 @@ bool replay_is_copied(struct session *s, const struct proc *p)
 	const struct replayer *y = s->replayer;
 	const struct rec_start *f = p->stream ? rec_start_of(y->r, p->stream - 1) : NULL;
 
-	if (!f || f->i386 || p->stream - 1 != y->root || session_block(s, p->log.block)->not_copied)
+	if (!f || p->stream - 1 != y->root || session_block(s, p->log.block)->not_copied)
 		return false;
 	for (size_t i = 0; i < f->nmap; i++)
 		if (f->map[i].flags & RT_START_SHARED && !f->map[i].file)
