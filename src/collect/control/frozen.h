@@ -3,7 +3,8 @@
  *
  * fork() copies one thread, which is the process's first one unless that has ended. When the copy
  * is copied again, to run, all others are made anew in that, and get what they had: registers,
- * vectors, signal mask, signal stack, and 32-bit ones their segments. Thread blocks are shared memory, and the caller's to copy.
+ * vectors, signal mask, signal stack, and 32-bit ones their segments. Thread blocks are shared
+ * memory, and the caller's to copy.
  *
  * Errors     false: nothing has been made, and the process is as it was.
  * Threads    the session's (it is ptrace()). */
