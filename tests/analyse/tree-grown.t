@@ -116,7 +116,7 @@ $ cat >loop.c <<'END'
 $ gcc -O2 -o loop loop.c && pugmark run -q --folded loop.folded -- ./loop && awk '/;spin / { print ($NF > 4400000000 && $NF < 5500000000) } /;carry / { print $NF - 4500000000 }' loop.folded
 > 3
 > 1
-# Calls from code that an earlier run has kept, of functions that that one did not come to: by links that cannot be written.
+# Calls from code that an earlier run has kept, of functions that that one did not come to.
 $ cat >late.c <<'END'
 + #define F __attribute__((noinline, noipa))
 + static volatile long sum;
