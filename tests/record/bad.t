@@ -11,8 +11,8 @@ $ : > x; pugmark replay x; pugmark replay not-there; pugmark replay
 ! pugmark: not-there: cannot open: No such file or directory
 ! pugmark: expected one recording (see `pugmark replay --help`)
 ? 2
-$ cp r.pugrec x; printf '\12' | dd of=x bs=1 seek=8 conv=notrunc 2>/dev/null; pugmark replay x
-! pugmark: x:0x8: a recording of version 10; this pugmark replays version 9
+$ cp r.pugrec x; printf '\13' | dd of=x bs=1 seek=8 conv=notrunc 2>/dev/null; pugmark replay x
+! pugmark: x:0x8: a recording of version 11; this pugmark replays version 10
 ? 1
 # Cut at many places: it replays up to there and says so, or says what is missing.
 $ size=$(wc -c < r.pugrec); for n in $(seq 0 997 $size) $(seq $((size - 90)) 9 $((size - 1))); do head -c $n r.pugrec > x; timeout 20 pugmark replay -q --no-output x 2>&1 | sed 's/^pugmark: x:\(0x[0-9a-f]*:\)* //; s/expected .*/short/'; done | sort | uniq -c | sed 's/^ *[0-9]* //'

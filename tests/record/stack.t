@@ -81,3 +81,41 @@ $ sh kill-one child; sh kill-one root
 # Who interrupts a replay knows why it ended.
 $ sh kill-one replay 2>/dev/null
 > 143
+# The limit is raised by somebody else while the program runs.
+$ cat > asks.c <<'end'
++ #include <stdio.h>
++ #include <unistd.h>
++ static long down(int n)
++ {
++ 	volatile char b[100000];
++ 	for (int i = 0; i < 100000; i += 512)
++ 		b[i] = (char)(i >> 9);
++ 	return n ? down(n - 1) + b[512] : 0;
++ }
++ int main(void)
++ {
++ 	FILE *f = fopen("pid", "w");
++ 	fprintf(f, "%d\n", getpid());
++ 	fclose(f);
++ 	rename("pid", "ready");
++ 	while (access("go", F_OK))
++ 		usleep(10000);
++ 	printf("%ld\n", down(400));
++ 	return 0;
++ }
++ end
+$ cat > raised <<'end'
++ rm -f ready go
++ pugmark record -q -o r.pugrec -- ./asks &
++ until [ -s ready ]; do sleep 0.02; done
++ prlimit --pid $(cat ready) --stack=67108864
++ sleep 0.3
++ touch go
++ wait
++ pugmark replay -q r.pugrec
++ end
+$ ulimit -S -s 8192; gcc -w -O1 -o asks asks.c; sh raised; if "$TESTS/can-32-bit" >/dev/null && gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -O1 -o asks asks.c 2>/dev/null; then sh raised; else printf '400\n400\n'; fi
+> 400
+> 400
+> 400
+> 400

@@ -409,6 +409,16 @@ static void pass_turn(struct session *s)
 	}
 }
 
+/* Whoever may change the limit of @p's stack: the program uses more of it as soon as it likes. */
+static void watch_stack(struct session *s, struct proc *p)
+{
+	const uint64_t now = stack_limit((pid_t)p->pid);
+
+	if (p->log.stack_limit && now != p->log.stack_limit)
+		session_block(s, p->log.block)->stack_limit = now;
+	p->log.stack_limit = now;
+}
+
 #define DRAIN_EVERY 0.02	/* seconds; a chunk for each request would be many small ones */
 
 void record_drain_all(struct session *s)
@@ -422,8 +432,10 @@ void record_drain_all(struct session *s)
 
 		if (!p->stream || p->gone || p->log.over || !p->nthread || !p->pid)
 			continue;
-		if (due)
+		if (due) {
 			record_logged(s, p);
+			watch_stack(s, p);
+		}
 		hurry(s, p);
 	}
 	if (s->head->nholder || s->recorder->lost)

@@ -104,6 +104,7 @@ struct proc {
 		int status, signal;
 		bool over;		/* nothing more of it is recorded */
 		bool stopped;		/* ... though the process goes on */
+		uint64_t stack_limit;	/* bytes; 0: not looked at yet */
 		/* Of a process that shares memory, up to where recorder.c has looked: the last
 		 * event, and the last number of the group's token. */
 		struct rt_event last;

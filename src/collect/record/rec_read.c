@@ -634,6 +634,8 @@ static bool event_is_sound(const struct rec_reader *r, uint32_t stream, const st
 		       is_programs(i386, e->a[0], 4096);
 	case RT_E_CHECK:
 		return e->size == sizeof *e && e->a[1] && e->a[1] < 1ull << 62;
+	case RT_E_STACK:
+		return e->size == sizeof *e && !e->a[1];
 	case RT_E_LOST:
 		return e->size == sizeof *e && !e->a[1] &&
 		       (!e->a[2] || rec_is_fork(r, stream, e->a[2]));

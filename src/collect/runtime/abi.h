@@ -625,6 +625,9 @@ struct rt_block {			/* at gs:0 */
 	uint32_t ends_here;		/* ... 1: a fault ends it, where it stands */
 	uint32_t executes;		/* replayed, of a process that begins: 1: nothing is
 					 * executed in it but another program */
+	/* Recorded, of log_home: the limit of the stack when the controller looked last, if that
+	 * was another one than before; and as the log has it. 0: it never was. */
+	uint64_t stack_limit, stack_logged;
 	uint32_t files, pad9;		/* replayed: 1 + the number of a table of descriptors
 					 * (from_log.c), of a process that has another one's memory,
 					 * but not its files */
@@ -678,7 +681,9 @@ enum rt_event_type {
 			 * program; a: the rt_block.thread_id of one of its threads, 0, 1 + the
 			 * stream that begins as a copy of what executed the program or 0, that
 			 * one's pid */
-	RT_E_LAST = RT_E_LOST,
+	RT_E_STACK,	/* another process has changed the limit of the stack; a: bytes, or ~0; 0. It
+			 * was so at some time since the event before */
+	RT_E_LAST = RT_E_STACK,
 };
 struct rt_event {
 	uint32_t size;			/* with what follows; a multiple of 8 */

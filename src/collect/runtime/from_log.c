@@ -53,6 +53,8 @@ struct rt_event *rt_next_event(struct rt_block *b)
 			rt_replay_gone(e);
 		else if (e->type == RT_E_LOST)
 			rt_token_lost(b, e->a[0]);
+		else if (e->type == RT_E_STACK)
+			rt_replay_stack_limit(b, e->a[0]);
 		else
 			rt_replay_memory(b, e);
 		used(b, e);

@@ -529,6 +529,18 @@ void rt_record_not_followed(struct rt_block *b)
 		end_log(b, RT_END_SHARED, RT_SHARED_EXECS);
 }
 
+/* What changes it is not a call of this process. */
+static void put_stack_limit(struct rt_block *b)
+{
+	struct rt_block *l = rt_log_of(b);
+	const u64 limit = l->stack_limit;
+
+	if (limit == l->stack_logged)
+		return;
+	l->stack_logged = limit;
+	put_event(b, RT_E_STACK, 0, (const u64[6]){ limit });
+}
+
 /* What is known of a call before it is made, by @nr, says that what it does cannot be recorded. */
 static int ends_before(struct rt_block *b, u32 nr)
 {
@@ -649,6 +661,7 @@ int rt_record_begin(struct rt_block *b)
 	if (!IS_SIGRETURN(b->syscall) && signals_first(b))
 		return RT_CALL_LATER;
 	b->call_check = rt_registers_check(b);
+	put_stack_limit(b);
 	nr = rt_inner_call(b, a);
 	if (ends_before(b, nr))
 		return RT_CALL_MAKE;
