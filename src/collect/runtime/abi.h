@@ -681,8 +681,8 @@ enum rt_event_type {
 			 * program; a: the rt_block.thread_id of one of its threads, 0, 1 + the
 			 * stream that begins as a copy of what executed the program or 0, that
 			 * one's pid */
-	RT_E_STACK,	/* another process has changed the limit of the stack; a: bytes, or ~0; 0. It
-			 * was so at some time since the event before */
+	RT_E_STACK,	/* another process has changed the limit of the stack, not long before; a:
+			 * bytes, or ~0; 0 */
 	RT_E_LAST = RT_E_STACK,
 };
 struct rt_event {
