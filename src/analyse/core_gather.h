@@ -42,47 +42,28 @@ static inline struct core_insn *core_begin(struct core_sink *s, uint64_t pc, uns
 	return op;
 }
 
-/* What is known of a reference by instruction @pc once paging and the caches have been asked. */
 static inline __attribute__((always_inline))
-void core_ask(struct core_sink *s, struct pm_cache *c, struct cache_level *l, uint64_t pc,
-	      enum pm_cache_op how, uint64_t addr, unsigned size, bool stack, struct core_ref *r)
-{
-	r->addr = addr;
-	r->size = size > 64 ? 64 : size ? size : 1;
-	r->wait = core_page_wait(s, how, addr, r->size);
-	r->level = cache_quick(c, l, how, addr, size, stack, pc)
-			   ? 0
-			   : s->level[pm_cache_access(c, how, addr, size, stack, pc)];
-}
-
-/* @op, which has less than four of them, makes a reference, which lies behind those that were made
- * before. */
-static inline __attribute__((always_inline))
-void core_makes(struct core_insn *op, bool write)
-{
-	uint8_t *n = write ? &op->nstore : &op->nload;
-
-	op->shape |= (write ? CORE_STORE : CORE_LOAD) | (*n ? CORE_USUAL : 0);
-	++*n;
-}
-
-static inline void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_t addr,
-			      unsigned size, bool stack)
+void core_refer(struct core_sink *s, enum pm_cache_op how, uint64_t addr, unsigned size, bool stack)
 {
 	struct core_gathered *g = s->gathered;
-	const bool write = how == PM_OP_WRITE;
-	struct core_ref r;
+	struct core_insn *op = g->op + g->n - 1;
+	const uint64_t pc = s->pc;
+	struct core_ref r = { addr, .size = size > 64 ? 64 : size ? size : 1 };
 
-	core_ask(s, s->cache, s->cache->first_d, s->pc, how, addr, size, stack, &r);
+	r.wait = core_page_wait(s, how, addr, r.size);
+	if (!cache_quick(s->cache, s->cache->first_d, how, addr, size, stack, pc))
+		r.level = s->level[pm_cache_access(s->cache, how, addr, size, stack, pc)];
 	if (!s->open)
 		return;
-	if (__builtin_expect(g->op[g->n - 1].nload == 4 || g->op[g->n - 1].nstore == 4, 0))
-		core_continue(s);
-	core_makes(g->op + g->n - 1, write);
-	if (write)
-		g->store[g->nstore++] = r;
-	else
+	if (__builtin_expect(op->nload == 4 || op->nstore == 4, 0))
+		op = core_continue(s);
+	if (how == PM_OP_READ) {
 		g->load[g->nload++] = r;
+		op->shape |= op->nload++ ? CORE_USUAL : CORE_LOAD;
+	} else {
+		g->store[g->nstore++] = r;
+		op->shape |= op->nstore++ ? CORE_USUAL : CORE_STORE;
+	}
 }
 
 static inline void core_branch(struct core_sink *s, const struct pm_br *b)

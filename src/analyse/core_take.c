@@ -97,7 +97,8 @@ static bool only_uops(const struct pm_batch *b)
 	return true;
 }
 
-static void reference(struct core_sink *s, const struct pm_event *e)
+static inline __attribute__((always_inline))
+void reference(struct core_sink *s, const struct pm_event *e)
 {
 	if (e->kind == PM_EV_READ || e->kind == PM_EV_MODIFY)
 		core_refer(s, PM_OP_READ, e->addr, e->size, e->flags & PM_REF_STACK);
@@ -218,17 +219,6 @@ static __attribute__((noinline)) void lay(struct core_sink *s, struct core_place
 	s->laid = true;
 }
 
-/* The block's next instructions before number @upto are the operations from @op on, of which some
- * may not be in the line that was fetched last. */
-static inline void check_to(struct core_sink *s, struct core_place *p, struct core_insn *op,
-			    uint32_t upto)
-{
-	const uint32_t from = p->check > p->done ? p->check : p->done;
-
-	check_lines(s, op + (from - p->done), upto - from);
-	p->check = upto > p->cross ? upto : p->cross;
-}
-
 /* HOT: the block's instructions before number @upto, as far as they have not been gathered. */
 static inline void gather_to(struct core_sink *s, struct core_place *p, uint32_t upto)
 {
@@ -240,59 +230,17 @@ static inline void gather_to(struct core_sink *s, struct core_place *p, uint32_t
 		if (!s->laid || p->done == p->laid)
 			lay(s, p);
 		end = upto < p->laid ? upto : p->laid;
-		if (end > p->check)
-			check_to(s, p, g->op + g->n, end);
+		if (end > p->check) {
+			const uint32_t from = p->check > p->done ? p->check : p->done;
+
+			check_lines(s, g->op + g->n + (from - p->done), end - from);
+			p->check = end > p->cross ? end : p->cross;
+		}
 		g->n += end - p->done;
 		p->done = end;
 		s->pc = g->op[g->n - 1].pc;
 		s->open = true;
 	}
-}
-
-/* HOT: reads and writes of the block's instructions, the first of which is yet to be gathered, from
- * @e on; returns the first event that is something else, or rare. As gather_to() and reference()
- * have them, but the operations lie ready, so that each reference has only to find its own. Whether
- * it reads or writes nobody can predict: no branch depends on it. */
-static const struct pm_event *refer_to(struct core_sink *s, struct core_place *p,
-				       const struct pm_event *e, const struct pm_event *end)
-{
-	struct core_gathered *const g = s->gathered;
-	struct pm_cache *const c = s->cache;
-	struct cache_level *const l = c->first_d;
-	const uint32_t had = p->done;
-	struct core_insn *op;
-	struct core_ref *to[2];
-
-	if (!s->laid || p->done == p->laid)
-		lay(s, p);
-	op = g->op + g->n - 1;		/* the last one that is gathered */
-	to[0] = g->load + g->nload;
-	to[1] = g->store + g->nstore;
-	for (; e < end; e++) {
-		const uint32_t slot = PM_SLOT_OF(e), write = e->kind - PM_EV_READ;
-
-		if (write > 1 || slot >= p->laid)
-			break;
-		if (slot >= p->done) {
-			if (__builtin_expect(slot >= p->check, 0))
-				check_to(s, p, op + 1, slot + 1);
-			op += slot + 1 - p->done;
-			p->done = slot + 1;
-		}
-		if (__builtin_expect((op->nload | op->nstore) & 4, 0))
-			break;
-		core_ask(s, c, l, op->pc, PM_OP_READ + write, e->addr, e->size,
-			 e->flags & PM_REF_STACK, to[write]++);
-		core_makes(op, write);
-	}
-	if (p->done == had)
-		return e;
-	g->n = op + 1 - g->op;
-	g->nload = to[0] - g->load;
-	g->nstore = to[1] - g->store;
-	s->pc = op->pc;
-	s->open = true;
-	return e;
 }
 
 /* Where the last block's branch went becomes known: to @next (@told), or nobody said. */
@@ -380,7 +328,6 @@ enum pm_status core_take_blocks(struct core_sink *s, const struct pm_batch *b, s
 {
 	struct core_place *p = place_of(s, b->stream);
 	struct pm_batch whole = *b;
-	const struct pm_event *next;
 	enum pm_status st = PM_OK;
 
 	if (b->code && (!p->code || p->code->code != b->code)) {
@@ -411,10 +358,6 @@ enum pm_status core_take_blocks(struct core_sink *s, const struct pm_batch *b, s
 			if (p->block != PM_NONE)
 				gather_to(s, p, p->n);
 			st = begin_block(s, p, e, err);
-		} else if ((e->kind == PM_EV_READ || e->kind == PM_EV_WRITE) &&
-			   PM_SLOT_OF(e) < p->n && PM_SLOT_OF(e) >= p->done &&
-			   (next = refer_to(s, p, e, end)) > e) {
-			e = next - 1;
 		} else if (PM_SLOT_OF(e) < p->size && pm_in_block(e->kind)) {
 			/* of an instruction that did not complete, it still happened */
 			gather_to(s, p, PM_SLOT_OF(e) < p->n ? PM_SLOT_OF(e) + 1 : p->n);
