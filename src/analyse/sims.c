@@ -82,7 +82,7 @@ const struct pm_sink_ops *pm_sim_of(const char *spec)
  * which version they are. Whoever forgets it makes sweeps keep the old results. */
 static const struct { const struct pm_sink_ops *ops; unsigned version; } versions[] = {
 	{ &pm_sim_cache.ops, 3 }, { &pm_sim_tlb.ops, 2 }, { &pm_sim_calls, 3 }, { &pm_sim_i486, 2 },
-	{ &pm_sim_inorder, 2 }, { &pm_sim_ooo, 2 }, { &pm_sim_core, 6 },
+	{ &pm_sim_inorder, 2 }, { &pm_sim_ooo, 2 }, { &pm_sim_core, 7 },
 	{ &pm_sim_bounds.ops, 4 }, { &pm_sim_objects, 2 }, { &pm_sim_memory, 2 },
 	{ &pm_sim_insns, 2 }, { &pm_sim_branches.ops, 2 },
 };
