@@ -14,6 +14,7 @@
 #include "collect/query/ref_values.h"
 #include "collect/query/trace_parts.h"
 #include "collect/record/recording.h"
+#include "trace/each_process.h"
 
 static bool is_pug(const char *out, const char *format)
 {

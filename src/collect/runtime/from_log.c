@@ -251,8 +251,8 @@ static void replay_memory(struct rt_block *b, const struct rt_event *e)
 /* ---- what the program wrote to its standard output and error --------------------------------- */
 static struct rt_handover has;		/* of this process */
 
-#define TABLES 16			/* at once; more have those of who has made them */
-static u8 table[TABLES][sizeof has.output];
+#define FILE_TABLES 16			/* at once; more have those of who has made them */
+static u8 table[FILE_TABLES][sizeof has.output];
 
 static u8 *output_of(const struct rt_block *b)
 {
@@ -274,9 +274,9 @@ u32 rt_replay_own_files(struct rt_block *b)
 
 	tables_used = 0;
 	rt_token_each(b, note_table);
-	while (k < TABLES && tables_used & 1u << k)
+	while (k < FILE_TABLES && tables_used & 1u << k)
 		k++;
-	if (k == TABLES)
+	if (k == FILE_TABLES)
 		return b->files;
 	rt_memcpy(table[k], output_of(b), sizeof table[k]);
 	return k + 1;

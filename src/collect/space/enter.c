@@ -191,7 +191,7 @@ const struct module *space_module(struct spaces *s, struct space_user *p, uint64
 }
 
 /* CALL ENTRIES in translate.h: that at @pc; 0: there is none, the runtime does it each time. */
-static uint64_t call_entry(const struct space *sp, uint64_t pc)
+static uint64_t call_entry(struct space *sp, uint64_t pc)
 {
 	const struct blk *b = block_find(sp, pc);
 
