@@ -395,7 +395,7 @@ static void pass_turn(struct session *s)
 	for (size_t i = 0; i < s->nproc; i++) {
 		struct proc *p = s->proc[i];
 
-		p->buries &= s->recorder->lost;
+		p->misses_lost &= s->recorder->lost;
 		if (!record_logger(p)->stream || !p->pid || p->gone)
 			continue;
 		for (size_t k = 0; k < p->nthread; k++) {
@@ -403,7 +403,8 @@ static void pass_turn(struct session *s)
 			const struct rt_block *b = session_block(s, t->block);
 
 			if (t->live && t->tid && b->token_free && is_futex(p, b->syscall) &&
-			    (dead ? session_block(s, p->log.block)->group_member : p->buries))
+			    (dead ? session_block(s, p->log.block)->group_member :
+				    p->misses_lost))
 				syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);
 		}
 	}
@@ -548,7 +549,7 @@ static bool is_killed(struct session *s, const struct proc *p)
 
 /* Those who keep the memory of @p do without its threads from now on (runtime/token.c), and log
  * that. @stream: where it executes another program. */
-static void lose(struct session *s, struct proc *p, enum rt_lost how, uint32_t stream)
+static void mark_lost(struct session *s, struct proc *p, enum rt_lost how, uint32_t stream)
 {
 	for (size_t i = 0; i < p->nthread; i++) {
 		struct rt_block *b = session_block(s, p->thread[i].block);
@@ -585,7 +586,7 @@ uint32_t record_executes(struct session *s, struct proc *p)
 	stream = s->recorder->nstream++;
 	rec_start(s->recorder->w, stream, &start);
 	rec_end(s->recorder->w, stream, REC_EXECED, 0, -1, -1);
-	lose(s, p, RT_LOST_EXECUTES, stream + 1);
+	mark_lost(s, p, RT_LOST_EXECUTES, stream + 1);
 	return stream + 1;
 }
 
@@ -604,9 +605,9 @@ void record_leaves(struct session *s, struct proc *p)
 	if (!s->recorder || !logger->stream || (logger == p && !heir))
 		return;
 	if (is_killed(s, p) && !logger->log.over)
-		lose(s, p, RT_LOST_KILLED, 0);
+		mark_lost(s, p, RT_LOST_KILLED, 0);
 	for (size_t i = 0; i < s->nproc; i++)
-		s->proc[i]->buries |= s->recorder->lost && s->proc[i] != p &&
+		s->proc[i]->misses_lost |= s->recorder->lost && s->proc[i] != p &&
 				      record_logger(s->proc[i]) == (heir ? heir : logger);
 	p->logger = NULL;
 	if (!heir)

@@ -92,7 +92,7 @@ struct proc {
 	uint32_t stream;		/* 1 + its number in a recording; 0: it is in none */
 	struct proc *logger;		/* recorded: it has that one's memory, and logs with it;
 					 * NULL: it has a log of its own, or none */
-	bool buries;			/* recorded: others who had its memory are no more, which
+	bool misses_lost;		/* recorded: others who had its memory are no more, which
 					 * its log may not say yet */
 	uint32_t from;			/* 1 + that of the program that has executed this one */
 	struct proc_log {		/* recorded or replayed: */

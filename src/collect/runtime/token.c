@@ -406,7 +406,7 @@ static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 /* @b has the token at @place. Of threads whose process has been killed, or executes another
  * program, the log says that they have ended. What the kernel does then, it may have done already:
  * here the log says so. */
-static void bury(struct rt_block *b, struct rt_block *m, enum rt_log_place place)
+static void log_lost_thread(struct rt_block *b, struct rt_block *m, enum rt_log_place place)
 {
 	void (*const log)(struct rt_block *, u64, u64) =
 		place == RT_PLACE_CALL ? rt_log_data : rt_log_memory;
@@ -428,7 +428,7 @@ static void bury(struct rt_block *b, struct rt_block *m, enum rt_log_place place
 		rt_block_unmap(m);
 }
 
-static void bury_lost(struct rt_block *b, enum rt_log_place place)
+static void log_lost_threads(struct rt_block *b, enum rt_log_place place)
 {
 	struct rt_block *m = g.apart ? g.members : 0, *after;
 
@@ -440,7 +440,7 @@ static void bury_lost(struct rt_block *b, enum rt_log_place place)
 	for (; m; m = after) {
 		after = NEXT(m, next_member);
 		if (m != b && is_lost(m))
-			bury(b, m, place);
+			log_lost_thread(b, m, place);
 	}
 	g.executed = 0;
 }
@@ -490,7 +490,7 @@ static void go_on(struct rt_block *b, enum rt_log_place place, u64 check)
 		if (g.had != b->thread_id || !has)
 			begin_slice(b);
 		take_group(b, place, check);
-		bury_lost(b, place);
+		log_lost_threads(b, place);
 	}
 }
 
@@ -640,7 +640,7 @@ int rt_token_safepoint(struct rt_block *b)
 		g.slice_ends = rt_monotonic() + SLICE;
 		if (some_are_lost()) {
 			rt_log_check(b, check);
-			bury_lost(b, RT_PLACE_SAFEPOINT);
+			log_lost_threads(b, RT_PLACE_SAFEPOINT);
 			return 1;
 		}
 		if (!rt_group_member(b) || !rt_group_wanted())
@@ -661,7 +661,7 @@ int rt_token_safepoint(struct rt_block *b)
 		take_group(b, RT_PLACE_SAFEPOINT, check);
 		if (rt_log_of(b)->nlogged == logged && some_are_lost())
 			rt_log_check(b, check);		/* nobody else had a turn */
-		bury_lost(b, RT_PLACE_SAFEPOINT);
+		log_lost_threads(b, RT_PLACE_SAFEPOINT);
 	}
 	return 1;
 }
