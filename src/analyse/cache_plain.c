@@ -228,14 +228,10 @@ static struct ref_side side_of(const struct cache_level *l)
 
 static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
 
-static __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,popcnt"))) void
-look_up(void *cache, const struct ref_side side[2], const struct ref_list *list,
-	const struct pm_event *ev)
+static REF_TARGET void look_up(void *cache, const struct ref_side side[2],
+			       const struct ref_list *list, const struct pm_event *ev)
 {
-	if (side[0].ways == 8 && side[1].ways == 8)
-		ref_look_up(&calls, cache, side, true, list, ev);
-	else
-		ref_look_up(&calls, cache, side, false, list, ev);
+	ref_look_up_all(&calls, cache, side, list, ev);
 }
 
 static void run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n)

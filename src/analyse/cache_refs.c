@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "analyse/cache_refs.h"
 
-#define TARGET	__attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt")))
-
 bool cache_refs_plain;
 
 bool cache_refs_fit(const struct ref_side side[2], bool tlb)
@@ -18,7 +16,7 @@ struct eight { __m512i word, addr; };
 _Static_assert(sizeof(struct pm_event) == 24 && offsetof(struct pm_event, addr) == 8,
 	       "three words, of which the second is the address");
 
-static inline TARGET struct eight load_eight(const struct pm_event *ev)
+static inline REF_TARGET struct eight load_eight(const struct pm_event *ev)
 {
 	const __m512i a = _mm512_loadu_si512(ev), b = _mm512_loadu_si512((const char *)ev + 64),
 		      c = _mm512_loadu_si512((const char *)ev + 128);
@@ -36,7 +34,7 @@ static inline TARGET struct eight load_eight(const struct pm_event *ev)
 	};
 }
 
-static inline TARGET __mmask8 kind_is(__m512i kind, unsigned k)
+static inline REF_TARGET __mmask8 kind_is(__m512i kind, unsigned k)
 {
 	return _mm512_cmpeq_epi64_mask(kind, _mm512_set1_epi64(k));
 }
@@ -59,7 +57,8 @@ static void add(struct ref_counts *to, uint64_t counts, unsigned crossed)
 
 /* Of which fetches the line @from is not the last one, @upto, of the fetch before. @last: lane 0 is
  * that of the last fetch, before these and then of these. */
-static inline TARGET __mmask8 moves_on(__mmask8 fetch, __m512i from, __m512i upto, __m512i *last)
+static inline REF_TARGET __mmask8 moves_on(__mmask8 fetch, __m512i from, __m512i upto,
+					   __m512i *last)
 {
 	const __m512i before = _mm512_mask_expand_epi64(*last, 0xfe,
 							_mm512_maskz_compress_epi64(fetch, upto));
@@ -76,7 +75,7 @@ static inline TARGET __mmask8 moves_on(__mmask8 fetch, __m512i from, __m512i upt
 /* HOT: once per eight events. Rare are addresses with high bits, what has such flags, what crosses
  * more than one line, and a read-modify-write, another reference, or a fetch behind a jump that
  * crosses one. */
-TARGET size_t cache_list_refs(struct ref_list *list, const struct ref_side *side, uint64_t seg0,
+REF_TARGET size_t cache_list_refs(struct ref_list *list, const struct ref_side *side, uint64_t seg0,
 			      uint64_t *last, const struct pm_event *ev, size_t n,
 			      struct ref_counts *to)
 {

@@ -250,7 +250,19 @@ void ref_look_up(const struct ref_calls *calls, void *ctx, const struct ref_side
 	}
 }
 
-/* ref_look_up() with calls that the compiler knows. */
+/* With the usual number of ways built in. Who calls it is compiled for REF_TARGET. */
+#define REF_TARGET	__attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt")))
+REF_INLINE __attribute__((target("avx512f")))
+void ref_look_up_all(const struct ref_calls *calls, void *ctx, const struct ref_side side[2],
+		     const struct ref_list *list, const struct pm_event *ev)
+{
+	if (side[0].ways == 8 && side[1].ways == 8)
+		ref_look_up(calls, ctx, side, true, list, ev);
+	else
+		ref_look_up(calls, ctx, side, false, list, ev);
+}
+
+/* ref_look_up_all() with calls that the compiler knows. */
 typedef void ref_look_up_fn(void *ctx, const struct ref_side side[2], const struct ref_list *list,
 			    const struct pm_event *ev);
 

@@ -135,14 +135,10 @@ static void add_counts(struct cache_part *p, const struct ref_counts *n)
 
 static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
 
-static __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,popcnt"))) void
-look_up(void *part, const struct ref_side side[2], const struct ref_list *list,
-	const struct pm_event *ev)
+static REF_TARGET void look_up(void *part, const struct ref_side side[2],
+			       const struct ref_list *list, const struct pm_event *ev)
 {
-	if (side[0].ways == 8 && side[1].ways == 8)
-		ref_look_up(&calls, part, side, true, list, ev);
-	else
-		ref_look_up(&calls, part, side, false, list, ev);
+	ref_look_up_all(&calls, part, side, list, ev);
 }
 
 static enum pm_status consume(void *part, const struct pm_batch *b, struct pm_err *err)

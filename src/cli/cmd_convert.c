@@ -16,15 +16,6 @@
 #include "collect/record/recording.h"
 #include "trace/each_process.h"
 
-static bool is_pug(const char *out, const char *format)
-{
-	struct pm_err none = { 0 };
-	const struct pm_format *to = format ? pm_format_find(format, &none) :
-		pm_format_by_name(out);
-
-	return to && !strcmp(to->name, "pug");
-}
-
 /* What @recording replays goes straight into @out: chunks that @jobs replays make need not be made
  * anew, and what one replay traces needs no other trace in between. The exit status. */
 static int convert_recording(const char *recording, uint64_t jobs, const char *out,
@@ -41,7 +32,7 @@ static int convert_recording(const char *recording, uint64_t jobs, const char *o
 		return traces_fail(&err);
 	o.argv = (char **)(uintptr_t)rec_start_of(o.replay, 0)->argv;
 	if (jobs > 1 && run_parts_possible(&o))
-		failed = run_parts(recording, jobs, &o, &t, "convert", json, &status, &signal);
+		failed = run_parts(recording, jobs, &o, &t, &status, &signal);
 	else
 		failed = run_traced(&t, &o, &status, &signal);
 	rec_close(o.replay);
@@ -118,7 +109,7 @@ int cmd_convert(int argc, char **argv)
 		pm_opt_usage(&help, "-j: from 1 to 64");
 	if (jobs > 1 && (values || from || !replayed_is(argv[0])))
 		pm_opt_usage(&help, "-j is for recordings, without --values");
-	if (!values && !filter && !from && (jobs == 1 || is_pug(argv[1], to)) &&
+	if (!values && !filter && !from && (jobs == 1 || run_writes_pug(argv[1], to)) &&
 	    !pm_path_has_process(argv[1]) && replayed_is(argv[0]))
 		return convert_recording(argv[0], jobs, argv[1], to, json);
 	status = values ? traces_open_values(argv[0], &part, &src, &which, &filled) :

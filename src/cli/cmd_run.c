@@ -447,8 +447,6 @@ static bool is_pug_alone(struct run_trace *t, const struct outputs *f)
 	const char *const other[] = { f->report, f->csv, f->parquet, f->html, f->callgrind,
 		f->counts, f->annotate, t->cache, t->lcov, t->cobertura, t->drcov, t->start_at,
 		t->stop_at };
-	const struct pm_format *to;
-	struct pm_err none = { 0 };
 
 	t->out = f->out;
 	for (size_t i = 0; i < NR(other); i++)
@@ -459,8 +457,7 @@ static bool is_pug_alone(struct run_trace *t, const struct outputs *f)
 	    branch_outputs_wanted(&t->branches) || tree_outputs_wanted(&t->results.tree) ||
 	    !run_trace_to_file(t) || pm_path_has_process(f->out))
 		return false;
-	to = t->format ? pm_format_find(t->format, &none) : pm_format_by_name(f->out);
-	return to && !strcmp(to->name, "pug");
+	return run_writes_pug(f->out, t->format);
 }
 
 static int replay_wanted(const char *recording, uint64_t jobs, struct run_trace *t,
@@ -478,7 +475,8 @@ static int replay_wanted(const char *recording, uint64_t jobs, struct run_trace 
 	if (!run_parts_possible(o))
 		return run_wanted(t, o, f);
 	o->kind = t->branch ? XL_BRANCH : XL_EXEC;
-	done = run_parts(recording, jobs, o, t, "run", f->json, &status, &sig);
+	pass_outputs(f, &t->results);
+	done = run_parts(recording, jobs, o, t, &status, &sig);
 	return done >= 0 ? done : f->own_status ? 0 : run_end_like(status, sig);
 }
 

@@ -52,8 +52,7 @@ static void show(void *progress, uint64_t insns, double part)
 }
 
 int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o,
-	      const struct run_trace *t, const char *schema, const char *json, int *status,
-	      int *signal)
+	      const struct run_trace *t, int *status, int *signal)
 {
 	char *args = run_join_args(o->argv);
 	const char *const info[] = { "program", o->argv[0], "args", args, "isa", "x86-64",
@@ -79,12 +78,12 @@ int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o,
 		if (!err.file)
 			err.file = recording;
 		failed = traces_fail(&err);
-	} else if (json) {
-		r = pm_result_for(schema);
-		if (!strcmp(schema, "run"))
+	} else if (t->results.json) {
+		r = pm_result_for(run_schema(t));
+		if (!t->schema)
 			put_run(r, o, &p, pm_now() - begun);
 		put_written(r, t->out, pm_output_offset(to), &p, jobs);
-		failed = traces_json(r, json) ? 1 : -1;
+		failed = traces_json(r, t->results.json) ? 1 : -1;
 		pm_result_free(r);
 	}
 	if (failed < 0) {

@@ -9,10 +9,9 @@
 /* Where @recording, which is open as o->replay, can only be replayed by one, that is noted, and
  * false. */
 bool run_parts_possible(const struct pm_run_opts *o);
-/* By @jobs, to @t's .out in its .format; results as JSON to @json, NULL: nowhere, as @schema has
- * them. It returns as run_traced() does. */
+/* By @jobs, into the files that @t names: the trace's, and JSON's. It returns as run_traced()
+ * does. */
 int run_parts(const char *recording, uint64_t jobs, const struct pm_run_opts *o,
-	      const struct run_trace *t, const char *schema, const char *json, int *status,
-	      int *signal);
+	      const struct run_trace *t, int *status, int *signal);
 
 #endif

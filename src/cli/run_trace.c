@@ -64,6 +64,14 @@ static bool names_a_trace(const char *out)
 	return f && f->write && strcmp(f->name, "chrome");
 }
 
+bool run_writes_pug(const char *out, const char *format)
+{
+	struct pm_err none = { 0 };
+	const struct pm_format *f = format ? pm_format_find(format, &none) : pm_format_by_name(out);
+
+	return f && !strcmp(f->name, "pug");
+}
+
 static bool wants_coverage(const struct run_trace *t)
 {
 	return t->lcov || t->cobertura || t->drcov;
@@ -469,7 +477,7 @@ int run_traced(struct run_trace *t, struct pm_run_opts *o, int *status, int *sig
 	uint64_t line = 64;
 	uint32_t facts = 0;
 
-	r = pm_result_for(t->schema ? t->schema : "run");
+	r = pm_result_for(run_schema(t));
 	o->kind = t->branch || needs_blocks_only(t) ? XL_BRANCH : XL_EXEC;
 	if (t->cache && *t->cache)
 		pm_parse_size(t->cache, &line);

@@ -28,6 +28,13 @@ struct run_trace {
 
 /* What is wrong with the options' values, NULL: nothing. */
 const char *run_trace_wrong(const struct run_trace *t);
+/* The name of what @t's JSON is. */
+static inline const char *run_schema(const struct run_trace *t)
+{
+	return t->schema ? t->schema : "run";
+}
+/* Is a trace in @out, in @format or (NULL) as the name says, a .pug? */
+bool run_writes_pug(const char *out, const char *format);
 /* Does any of the options ask for a trace? */
 bool run_trace_wanted(const struct run_trace *t);
 /* If so: is `out` a file for it, and not for the report? */

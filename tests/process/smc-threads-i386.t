@@ -2,7 +2,7 @@
 # needs: $PROGRAMS/i386/finds
 # if: "$TESTS/can-32-bit"
 # timeout: 200
-$ sed -n '/^$ cat > slots\.c/,/^+ end/s/^+ //p' "$TESTS/process/smc-threads.t" | sed '$d' >slots.c; gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -O1 -pthread -o slots slots.c; for i in 1 2 3 4; do pugmark run -q -- ./slots 1500; done
+$ "$TESTS/written-by" process/smc-threads slots.c >slots.c; gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -O1 -pthread -o slots slots.c; for i in 1 2 3 4; do pugmark run -q -- ./slots 1500; done
 > good
 > good
 > good

@@ -2,11 +2,7 @@
 # needs: python3, gdb, $PROGRAMS/i386/args
 # if: "$TESTS/can-32-bit"
 # timeout: 300
-$ cat > written <<'E'
-+ # written TEST NAME: the file NAME that the test writes
-+ sed -n "/^\$ cat > *$2 <</,/^+ end/s/^+ //p" "$TESTS/record/$1.t" | sed '$d' >$2
-+ E
-$ for x in look.py work.h one.c threads.c first.c becomes.c; do sh written goback $x; done; sed -i 's/self.register(7)/self.register(4)/' look.py
+$ for x in look.py work.h one.c threads.c first.c becomes.c; do "$TESTS/written-by" record/goback $x >$x; done; sed -i 's/self.register(7)/self.register(4)/' look.py
 $ cat > look <<'end'
 + gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -O1 -g -fno-pie -no-pie -pthread -include work.h -o $1 $1.c && pugmark record -q -o $1.pugrec -- ./$1 > $1.out
 + python3 look.py $1.pugrec $(nm $1 | grep ' T mark$' | cut -d' ' -f1) | sed 's/^call.*of/call/'
@@ -43,7 +39,7 @@ $ for w in 32 64; do gcc -m$w -idirafter /usr/include/$(uname -m)-linux-gnu -w -
 > the end
 > the same; checkpoints
 # gdb: who has written over a variable of a threaded program is found backwards.
-$ sh written gdb bank.c; gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -g -fno-pie -no-pie -pthread -o bank bank.c && pugmark record -q -o bank.pugrec -- ./bank
+$ "$TESTS/written-by" record/gdb bank.c >bank.c; gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -g -fno-pie -no-pie -pthread -o bank bank.c && pugmark record -q -o bank.pugrec -- ./bank
 > balance 100
 $ g=$(command -v gdb-multiarch || command -v gdb); printf '%s\n' 'set pagination off' 'set confirm off' 'set sysroot /' 'target remote | pugmark gdb --stdio bank.pugrec' 'break check' continue 'watch -l account.balance' reverse-continue reverse-continue 'print $eip == 0' 'reverse-stepi' 'stepi' >script; timeout 200 $g -nx -q -batch -iex 'set remotetimeout 100' -x script ./bank 2>&1 | grep 'hit\|value\|^\$' | sed 's/Thread [0-9]*\.*[0-9]* /Thread N /'
 > Thread N hit Hardware watchpoint 2: -location account.balance

@@ -4,7 +4,7 @@
 # timeout: 300
 $ cat >narrow <<'E'
 + # narrow TEST NAME: the program NAME.c that the test writes, for 32 bits
-+ sed -n "/^\$ cat > $2\.c/,/^+ end/s/^+ //p" "$TESTS/record/$1.t" | sed '$d' >$2.c
++ "$TESTS/written-by" record/$1 $2.c >$2.c
 + gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -O1 -pthread -o $2 $2.c
 + E
 $ sh narrow vm-process v; sh narrow vm-process-ends w

@@ -114,23 +114,19 @@ static bool read_vectors(struct frozen_thread *t)
 	return true;
 }
 
-/* fork() copies those of the thread that makes it. */
-static bool read_segments(struct frozen_thread *t)
+/* Segments of thread @tid, into @t or from there, as @request says. fork() copies those of the
+ * thread that makes it. */
+static bool move_segments(int request, pid_t tid, const struct frozen_thread *t)
 {
 	for (unsigned i = 0; is_narrow(&t->regs) && i < FROZEN_TLS; i++)
-		if (ptrace((enum __ptrace_request)PTRACE_GET_THREAD_AREA_, t->tid, FIRST_TLS + i,
-			   &t->tls[i]))
+		if (ptrace((enum __ptrace_request)request, tid, FIRST_TLS + i, &t->tls[i]))
 			return false;
 	return true;
 }
 
-static bool write_segments(pid_t tid, const struct frozen_thread *t)
+static bool read_segments(struct frozen_thread *t)
 {
-	for (unsigned i = 0; is_narrow(&t->regs) && i < FROZEN_TLS; i++)
-		if (ptrace((enum __ptrace_request)PTRACE_SET_THREAD_AREA_, tid, FIRST_TLS + i,
-			   &t->tls[i]))
-			return false;
-	return true;
+	return move_segments(PTRACE_GET_THREAD_AREA_, t->tid, t);
 }
 
 static void let_go(const struct frozen_thread *t)
@@ -266,7 +262,7 @@ static bool set_thread(pid_t tid, const struct frozen_thread *t)
 {
 	struct iovec v = { t->vectors, t->nvectors };
 
-	return write_segments(tid, t) &&
+	return move_segments(PTRACE_SET_THREAD_AREA_, tid, t) &&
 	       (!t->vectors || !ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &v)) &&
 	       !ptrace(PTRACE_SETSIGMASK_, tid, 8, &t->mask) &&
 	       !ptrace(PTRACE_SETREGS, tid, 0, &t->regs);

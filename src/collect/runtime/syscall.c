@@ -196,13 +196,6 @@ void rt_fork_to_execute(struct rt_block *b)
 	b->executes = 0;
 }
 
-/* What it is called the kernel would make 0 as it ends: here it does that itself, or whoever hears
- * that it has been killed. */
-static u64 own_end(u64 flags)
-{
-	return rt_takes_part(flags) ? CLONE_CHILD_CLEARTID : 0;
-}
-
 /* A child that would borrow the program's memory until it executes another one gets a copy, where
  * nobody records what it does there; and who has the token writes a thread's number, not the
  * kernel. */
@@ -210,10 +203,13 @@ static u64 flags_recorded(u64 flags)
 {
 	if ((flags & CLONE_VM) && (flags & CLONE_VFORK))
 		return flags & ~(u64)CLONE_VM;
-	if (rt_takes_part(flags))
+	if (rt_takes_part(flags)) {
 		flags &= ~(u64)CLONE_CHILD_SETTID;
-	/* nor 0 when that ends, where that may be before the others do */
-	return flags & CLONE_THREAD && !rt_token_apart() ? flags : flags & ~(u64)own_end(flags);
+		/* nor 0 as that ends, where that may be before the others do */
+		if (!(flags & CLONE_THREAD) || rt_token_apart())
+			flags &= ~(u64)CLONE_CHILD_CLEARTID;
+	}
+	return flags;
 }
 
 static void do_clone(struct rt_block *b, u64 flags, u64 stack, long nr)

@@ -690,7 +690,7 @@ __attribute__((noreturn)) static void end(struct rt_block *b)
 	rt_exit_thread(b, NR_exit, 0);
 }
 
-__attribute__((noreturn)) static void leave(struct rt_block *b, u64 heir)
+void rt_token_gone(struct rt_block *b, u64 heir)
 {
 	rt_block_but_faults();
 	rt_ask(b, RQ_EXIT, b->tid, 0, 0, 0);
@@ -701,18 +701,13 @@ __attribute__((noreturn)) static void leave(struct rt_block *b, u64 heir)
 	rt_exit_thread(b, NR_exit, 0);
 }
 
-void rt_token_gone(struct rt_block *b, u64 heir)
-{
-	leave(b, heir);
-}
-
 void rt_token_dies(struct rt_block *b)
 {
 	const u64 heir = rt_replays(b) ? rt_token_process_heir(b) : 0;
 
 	b->ends_here = 1;
 	if (heir)
-		leave(b, heir);
+		rt_token_gone(b, heir);
 }
 
 void rt_token_lost(struct rt_block *b, u64 id)
@@ -744,7 +739,7 @@ void rt_token_await(struct rt_block *b)
 	if (turn == RT_TURN_LEAVE)
 		end(b);
 	if (turn == RT_TURN_LOST)
-		leave(b, 0);
+		rt_token_gone(b, 0);
 	b->turn = RT_TURN_OTHERS;
 	b->token_free = 0;
 }
