@@ -48,11 +48,11 @@ static TARGET INLINE void ON(fetch_after)(const struct bounds_group *g, struct b
 {
 	lanes_t next, same;
 
-	if (!op->after)
+	if (!op->taken && op->redirect == PM_CORE_STRAIGHT)
 		return;
-	if ((op->after & CORE_REDIRECT) == PM_CORE_WRONG)
+	if (op->redirect == PM_CORE_WRONG)
 		next = n->done + 1;
-	else if ((op->after & CORE_REDIRECT) == PM_CORE_BUBBLE)
+	else if (op->redirect == PM_CORE_BUBBLE)
 		next = n->fetch + g->bubble;
 	else
 		next = n->fetch + 1;

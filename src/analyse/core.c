@@ -12,6 +12,7 @@
 #define LINES		4096		/* lines on their way or just arrived, direct-mapped */
 #define WORDS		1024		/* 8-byte words of stores, direct-mapped */
 #define LINE_SHIFT	6
+#define RULES_AHEAD	12		/* operations: rules are asked for so early */
 
 /* All of an instruction's way is in one function, of which there are two: see core_run(). */
 #define INLINE	static inline __attribute__((always_inline))
@@ -43,29 +44,18 @@ struct calendar { uint32_t *v; uint64_t mask; };
 #define LOADS_OF(shape, op)	((shape) >= CORE_USUAL ? (op)->nload : (shape) == CORE_LOAD)
 #define STORES_OF(shape, op)	((shape) >= CORE_USUAL ? (op)->nstore : (shape) == CORE_STORE)
 
-/* A cycle, and what of it is used, are one number: the larger one is the later one. Of a fetch
- * group these are instructions and bytes, of commits slots. */
-#define GROUP_BITS	20
-#define GROUP_USED	((1ull << GROUP_BITS) - 1)
-#define GROUP_INSN	(1u << 12)
-#define GROUP_FULL	(128u * GROUP_INSN | 2048u)	/* either is beyond what is added to it */
-#define RETIRED_BITS	10
-#define RETIRED_USED	((1ull << RETIRED_BITS) - 1)
-
 /* Where the last instruction has left the core. core_run() keeps it in registers. */
 #define AT_START	(PM_CORE_WRONG + 1)	/* no instruction has redirected fetch */
 struct core_now {
 	uint64_t ninsn, nuop, nload, nstore;	/* so far */
-	uint64_t group;			/* of fetch: its cycle, and GROUP_USED */
-	uint64_t dispatch, done, commit;
+	uint64_t fetch, dispatch, done, commit;
 	uint64_t written;		/* the last store */
 	uint64_t came;			/* out of the front end */
 	uint64_t branch_pc;
 	uint64_t horizon;		/* cycles before it are in the calendar */
 	uint64_t unslotted;		/* micro-ops beyond the slots that theirs took */
-	uint64_t retired;		/* @commit << RETIRED_BITS | slots used in that cycle */
-	uint32_t slots;			/* used in the cycle of dispatch */
-	uint32_t queued;		/* the next instruction's place in the queue */
+	uint32_t insns, bytes;		/* of the fetch group */
+	uint32_t slots, commit_slots;	/* used in these cycles */
 	uint32_t waiting;		/* operations in the calendar, which are those that have
 					 * not left the scheduler */
 	uint8_t redirect;		/* enum pm_core_redirect */
@@ -89,8 +79,7 @@ struct pm_core {
 	struct core_now now;
 	/* the last two are no registers: always ready; written, and never read */
 	uint64_t reg[PM_CORE_REGS + 2];
-	uint64_t *queue;		/* dispatch times of the last instructions, in turns */
-	uint32_t group_room;		/* what may be added before GROUP_FULL: see there */
+	struct ring queue;		/* dispatch times, by instruction */
 	struct ring rob, lq, sq;	/* commit, by micro-op and load; written, by store */
 	struct ring sq_commit;
 	struct heap mshr, walks;	/* when they end */
@@ -155,8 +144,7 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c)
 	struct pm_core *k = pm_alloc(sizeof *k);
 
 	k->c = *c;
-	k->queue = pm_alloc(c->queue * sizeof *k->queue);
-	k->group_room = (127 - c->fetch) * GROUP_INSN + 2047 - c->bytes;
+	k->queue = ring_of(c->queue);
 	k->rob = ring_of(c->rob);
 	k->lq = ring_of(c->lq);
 	k->sq = ring_of(c->sq);
@@ -178,7 +166,7 @@ void pm_core_free(struct pm_core *k)
 {
 	if (!k)
 		return;
-	free(k->queue);
+	free(k->queue.v);
 	free(k->rob.v);
 	free(k->lq.v);
 	free(k->sq.v);
@@ -408,55 +396,57 @@ static __attribute__((noinline)) uint64_t fetch_predicted(struct pm_core *k,
 INLINE void fetch_one(struct pm_core *k, struct core_now *n, const struct core_insn *op,
 		      enum core_shape shape, uint64_t *missed)
 {
-	const uint64_t left = k->queue[n->queued], this = GROUP_INSN + op->len;
-	uint64_t group = n->group + this;
-
+	const uint64_t before = n->fetch,
+		       left = k->queue.v[(n->ninsn - k->c.queue) & k->queue.mask];
+	const uint32_t bytes = n->bytes + op->len;
 	/* the first of a group fits: what is not odd has no more than CORE_BYTES */
-	if ((group + k->group_room) & GROUP_FULL && (shape != CORE_ANY || n->group & GROUP_USED))
-		group = (n->group | GROUP_USED) + 1 + this;
-	*missed = 0;
-	if (shape == CORE_ANY && (k->c.fdip || op->fetch_level || op->fetch_wait)) {
-		const uint64_t before = n->group >> GROUP_BITS, first = group >> GROUP_BITS;
-		uint64_t fetch = before;
+	const bool full = (n->insns == k->c.fetch) |
+			  ((bytes > k->c.bytes) & (shape != CORE_ANY || n->insns > 0));
+	uint64_t fetch = before;
+	bool more;
 
-		if (k->c.fdip) {
-			fetch = fetch_predicted(k, op, max(first, left), missed);
-		} else {
-			fetch += (n->group & GROUP_USED) != 0;
-			if (op->fetch_wait)
-				fetch = address_known(k, fetch, op->fetch_wait);
-			if (op->fetch_level)
-				fetch += k->c.lat[op->fetch_level];
-			*missed = fetch - before;
-		}
-		group = fetch == before ? n->group + this : fetch << GROUP_BITS | this;
+	*missed = 0;
+	if (shape == CORE_ANY && k->c.fdip) {
+		fetch = fetch_predicted(k, op, max(before + full, left), missed);
+	} else if (shape == CORE_ANY && (op->fetch_level || op->fetch_wait)) {
+		fetch += n->insns > 0;
+		if (op->fetch_wait)
+			fetch = address_known(k, fetch, op->fetch_wait);
+		if (op->fetch_level)
+			fetch += k->c.lat[op->fetch_level];
+		*missed = fetch - before;
+	} else {
+		fetch += full;
 	}
-	n->group = max(group, left << GROUP_BITS | this);
-	n->came = (n->group >> GROUP_BITS) + k->c.front;
+	fetch = max(fetch, left);
+	more = fetch == before;
+	n->insns = (more ? n->insns : 0) + 1;
+	n->bytes = more ? bytes : op->len;
+	n->fetch = fetch;
+	n->came = fetch + k->c.front;
 }
 
 INLINE void fetch_after(struct pm_core *k, struct core_now *n, const struct core_insn *op)
 {
-	const uint64_t fetch = n->group >> GROUP_BITS;
-	uint64_t next = fetch + 1;
+	uint64_t next = n->fetch + 1;
 
-	if (!op->after) {
-		n->redirect = PM_CORE_STRAIGHT;
+	n->redirect = op->redirect;
+	if (!(op->taken | op->redirect))
 		return;
-	}
-	n->redirect = op->after & CORE_REDIRECT;
 	k->ahead.open = false;
-	if (n->redirect != PM_CORE_STRAIGHT) {
-		if (n->redirect == PM_CORE_WRONG)
+	if (op->redirect != PM_CORE_STRAIGHT) {
+		if (op->redirect == PM_CORE_WRONG)
 			next = n->done + 1;
 		else
-			next = fetch + k->c.bubble;
-		k->st.mispredicted += n->redirect == PM_CORE_WRONG;
+			next = n->fetch + k->c.bubble;
+		k->st.mispredicted += op->redirect == PM_CORE_WRONG;
 		n->branch_pc = op->pc;
 		k->ahead.resume = next;
 	}
-	if (next > fetch)
-		n->group = next << GROUP_BITS;
+	if (next > n->fetch) {
+		n->fetch = next;
+		n->insns = n->bytes = 0;
+	}
 }
 
 /* (2) In cycle @d the scheduler has no room for @entries. Returns when it has: what waited longest
@@ -576,10 +566,9 @@ static enum pm_core_slot slot_of_redirect(unsigned redirect)
 /* (2) Dispatch in cycle @d, later than that of the instruction before: what became of the slots
  * between. @store: of a full store queue, the one that had to leave. */
 INLINE void lost_slots(struct pm_core *k, const struct core_now *n, const struct core_insn *op,
-		       enum core_shape shape, uint64_t d, uint64_t missed, uint64_t store,
-		       uint64_t store_left)
+		       uint64_t d, uint64_t missed, uint64_t store, uint64_t store_left)
 {
-	const bool serial = shape == CORE_ANY && op->rule->serial && n->commit + 1 > k->barrier;
+	const bool serial = op->rule->serial && n->commit + 1 > k->barrier;
 	const struct core_slots_wait w = {
 		.pc = op->pc,
 		.before = n->dispatch,
@@ -634,7 +623,7 @@ INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_in
 		if (shape != CORE_ANY && d == n->came && n->redirect == PM_CORE_STRAIGHT)
 			core_slots_fetch(&k->slots_of, d - n->dispatch, n->slots);
 		else
-			lost_slots(k, n, op, shape, d, missed, store, left);
+			lost_slots(k, n, op, d, missed, store, left);
 		pass_cycles(k, n, n->dispatch, d);
 		n->dispatch = d;
 		n->slots = 0;
@@ -642,8 +631,7 @@ INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_in
 	}
 	n->waiting += entries;
 	n->slots += uops;
-	k->queue[n->queued] = d;
-	n->queued = n->queued + 1 == c->queue ? 0 : n->queued + 1;
+	k->queue.v[n->ninsn & k->queue.mask] = d;
 }
 
 /* (6) Stores leave in order, @issued[] says when they were; later loads may find their words. */
@@ -846,7 +834,7 @@ INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *o
 		enum core_shape shape, const struct core_ref *load, const struct core_ref *store)
 {
 	const struct core_rule *r = op->rule;
-	uint64_t ready, exec, addr_ready = 0, issued[4], commit, last, missed, retired;
+	uint64_t ready, exec, addr_ready = 0, issued[4], commit, last, missed;
 	struct core_data data = { .ready = 0 };
 	bool by_store = false;
 
@@ -864,16 +852,12 @@ INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *o
 	write_regs(k, r, shape, n->done);
 	store_all(k, n, op, shape, store, addr_ready, issued, &last);
 	/* (6) commit */
-	retired = n->retired + r->uops;
-	if ((retired & RETIRED_USED) > k->c.width)
-		retired = (n->retired | RETIRED_USED) + 1 + r->uops;
-	retired = max(retired, (last + 1) << RETIRED_BITS | r->uops);
-	commit = retired >> RETIRED_BITS;
+	commit = max(last + 1, n->commit + (n->commit_slots + r->uops > k->c.width));
 	if (commit > n->commit + 1)
 		count_stall(k, op, commit - n->commit - 1, n->redirect, n->branch_pc, missed,
 			    data.missed, n->dispatch == n->came, by_store);
 	fetch_after(k, n, op);
-	n->retired = retired;
+	n->commit_slots = (commit > n->commit ? 0 : n->commit_slots) + r->uops;
 	n->commit = commit;
 	retire_stores(k, n, store, STORES_OF(shape, op), issued);
 	remember_slots(k, n, op, shape, exec, &data);
@@ -884,13 +868,15 @@ INLINE void one(struct pm_core *k, struct core_now *n, const struct core_insn *o
 INLINE void run(struct pm_core *k, const struct core_insn *op, size_t n,
 		const struct core_ref *load, const struct core_ref *store)
 {
-	const struct core_insn *const end = op + n;
+	const struct core_insn *const end = op + n, *const known = end - (n < RULES_AHEAD ? n :
+									  RULES_AHEAD);
 	struct core_now now = k->now;
 
 	now.shape |= least_shape(k);
 	k->blame.why = PM_CORE_NO_STALL;
 	for (; op < end; op++) {
-		__builtin_prefetch(op[CORE_AHEAD].rule);
+		if (op < known)
+			__builtin_prefetch(op[RULES_AHEAD].rule);
 		switch (op->shape | now.shape) {
 		case CORE_BARE:
 			one(k, &now, op, CORE_BARE, load, store);
@@ -961,20 +947,21 @@ void pm_core_op(struct pm_core *k, const struct pm_core_op *op, uint64_t times[4
 					  .serial = op->serial };
 	struct core_ref load[4], store[4];
 	struct core_rule r;
-	const struct core_insn insn[1 + CORE_AHEAD] = { { .pc = op->pc,
+	const struct core_insn insn = { .pc = op->pc,
 					.rule = &r,
 					.nload = op->nload,
 					.nstore = op->nstore,
 					.len = op->len,
-					.after = (op->taken ? CORE_TAKEN : 0) | op->redirect,
+					.redirect = op->redirect,
 					.fetch_level = op->fetch_level,
 					.fetch_wait = op->fetch_wait,
-					.shape = CORE_ANY } };
+					.taken = op->taken,
+					.shape = CORE_ANY };
 
 	core_rule_of(k, &s, &r);
 	refs_of(load, op->load, op->load_size, op->load_level, op->load_wait, op->nload);
 	refs_of(store, op->store, op->store_size, op->store_level, op->store_wait, op->nstore);
-	core_run(k, insn, 1, load, store);
+	core_run(k, &insn, 1, load, store);
 	if (times) {
 		times[0] = k->now.came - k->c.front;
 		times[1] = k->now.dispatch;

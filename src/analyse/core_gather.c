@@ -26,7 +26,7 @@ static void account(struct core_sink *s, const struct core_insn *op, const struc
 
 	v[BLAME_Ir] += op->len > 0;	/* what goes on with a long one has no bytes of its own */
 	v[BLAME_Fm] += op->fetch_level > 0;
-	v[BLAME_Bm] += (op->after & CORE_REDIRECT) == PM_CORE_WRONG;
+	v[BLAME_Bm] += op->redirect == PM_CORE_WRONG;
 	for (unsigned i = 0; i < op->nload; i++) {
 		v[BLAME_Lm] += load[i].level > 0;
 		v[BLAME_Llm] += load[i].level == 3;
@@ -85,18 +85,15 @@ static void predict(struct core_sink *s, struct core_gathered *g)
 				   : flags & PM_BR_RET	    ? g->ras[i]
 				   : flags & PM_BR_INDIRECT ? g->ittage[i]
 							    : false;
-		struct core_insn *op;
 
 		s->branches += (flags & (PM_BR_COND | PM_BR_RET | PM_BR_INDIRECT)) != 0;
 		if (g->br_op[i] == CORE_NO_OP)
 			continue;
 		/* a direct branch that the BTB does not know is found by the decoder */
-		op = g->op + g->br_op[i];
-		op->after = (op->after & CORE_TAKEN) |
-			    (wrong ? PM_CORE_WRONG
-			     : g->btb[i] && !(flags & (PM_BR_INDIRECT | PM_BR_RET))
-				     ? PM_CORE_BUBBLE
-				     : PM_CORE_STRAIGHT);
+		g->op[g->br_op[i]].redirect =
+			wrong ? PM_CORE_WRONG
+			: g->btb[i] && !(flags & (PM_BR_INDIRECT | PM_BR_RET)) ? PM_CORE_BUBBLE
+									       : PM_CORE_STRAIGHT;
 	}
 	g->nbr = 0;
 }
@@ -192,7 +189,7 @@ struct core_insn *core_continue(struct core_sink *s)
 	op->nload = op->nstore = op->fetch_level = op->len = 0;
 	op->fetch_wait = 0;
 	op->shape &= CORE_ANY;
-	op[-1].after &= CORE_TAKEN;
+	op[-1].redirect = PM_CORE_STRAIGHT;
 	for (size_t i = g->nbr; i-- > 0 && g->br_op[i] == g->n - 2; )
 		g->br_op[i] = g->n - 1;
 	return op;

@@ -74,11 +74,8 @@ static inline void core_branch(struct core_sink *s, const struct pm_br *b)
 		core_drain(s);
 	g->br[g->nbr] = *b;
 	g->br_op[g->nbr++] = s->open ? g->n - 1 : CORE_NO_OP;
-	if (s->open) {
-		struct core_insn *op = g->op + g->n - 1;
-
-		op->after = (op->after & CORE_REDIRECT) | (b->flags & PM_BR_TAKEN ? CORE_TAKEN : 0);
-	}
+	if (s->open)
+		g->op[g->n - 1].taken = b->flags & PM_BR_TAKEN;
 }
 
 #endif

@@ -52,14 +52,12 @@ struct core_insn {
 	uint64_t pc;
 	const struct core_rule *rule;
 	uint8_t nload, nstore, len;
-	uint8_t after;			/* enum pm_core_redirect, CORE_TAKEN */
+	uint8_t redirect : 2;		/* enum pm_core_redirect */
+	bool taken : 1;
 	uint8_t fetch_level;
 	uint8_t shape;			/* enum core_shape */
 	uint16_t fetch_wait;		/* cycles of paging */
 };
-
-#define CORE_TAKEN	4u		/* a branch that went elsewhere */
-#define CORE_REDIRECT	3u
 
 /* What is known of an operation before it is looked at: what cannot be costs nothing then. A load
  * and a store make it USUAL, and it stays ANY. */
@@ -87,9 +85,7 @@ void core_rules_free(struct core_rules *t);
 void core_rule_of(const struct pm_core *k, const struct pm_core_static *s, struct core_rule *r);
 /* Tests set it: core_run() does without AVX2, as where there is none. */
 extern bool core_run_plain;
-/* @n operations; their loads and stores, one behind the other. Behind them lie CORE_AHEAD more,
- * which may be anything: rules are asked for so early. */
-#define CORE_AHEAD	12
+/* @n operations; their loads and stores, one behind the other. */
 void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
 	      const struct core_ref *store);
 
@@ -130,7 +126,7 @@ struct blamed {
 #define CORE_NO_OP	UINT32_MAX
 #define CORE_LINE_SHIFT	6		/* code is fetched by lines */
 struct core_gathered {
-	struct core_insn op[CORE_GATHER + CORE_AHEAD];	/* CORE_COPY is less than that */
+	struct core_insn op[CORE_GATHER + CORE_COPY];
 	struct core_rule rule[CORE_GATHER];	/* of micro-ops, and of the first operation if it
 						 * began in a batch before */
 	struct core_ref load[4 * CORE_GATHER + 1], store[4 * CORE_GATHER + 1];

@@ -56,9 +56,9 @@ static void tell(struct bounds_pass *p, struct told *t, const struct pm_core_op 
 					       .nload = o->nload,
 					       .nstore = o->nstore,
 					       .len = o->len,
-					       .after = o->redirect |
-							 (o->taken ? CORE_TAKEN : 0),
-					       .fetch_level = o->fetch_level };
+					       .redirect = o->redirect,
+					       .fetch_level = o->fetch_level,
+					       .taken = o->taken };
 		for (unsigned j = 0; j < o->nload; j++)
 			t->load[nload++] = (struct core_ref){
 				o->load[j], o->load_size[j] ? o->load_size[j] : 1, o->load_level[j]
@@ -451,9 +451,9 @@ static void keep_ops(void *self, const struct core_insn *op, size_t n, const str
 					  .uops = r->uops,
 					  .serial = r->serial,
 					  .len = op->len,
-					  .redirect = op->after & CORE_REDIRECT,
+					  .redirect = op->redirect,
 					  .fetch_level = op->fetch_level,
-					  .taken = op->after & CORE_TAKEN,
+					  .taken = op->taken,
 					  .nload = op->nload,
 					  .nstore = op->nstore };
 		for (unsigned j = 0; j < op->nload; j++, load++) {
