@@ -101,6 +101,7 @@ static void note_cut(struct session *s, struct request *q, uint32_t block, const
 
 /* page fault error code (Intel SDM 3A, 4.7) */
 #define PF_WRITE 0x02
+#define PF_FETCH 0x10
 #define PF_PKEY	 0x20
 
 /* A write to the page that holds the very block that writes: the stale block ends before it, and
@@ -137,6 +138,12 @@ void request_signal(struct session *s, struct request *q)
 		return;
 	}
 	if (space_state(q->user->space, code, &bi, &map)) {
+		/* A link led there before the thread whose request made the module had mapped it.
+		 * That has happened now: who carries out commands keeps others waiting. */
+		if (m->a[1] == SIGSEGV && m->a[3] && m->a[4] & PF_FETCH && m->a[2] == code) {
+			m->r[0] = RT_RETRY;
+			return;
+		}
 		m->r[0] = RT_IN_CODE;
 		m->r[1] = code_original(q->user->space, bi, map->insn);
 		m->r[2] = map->flags;

@@ -93,8 +93,9 @@ void kill_block(struct spaces *s, struct space *sp, uint32_t i)
 	write_jump(jump, jump + (int64_t)(at - b->code));
 	/* Generated code, which threads may be executing, is aligned. A counting copy is not:
 	 * whoever is alone to execute it waits for us. Nor is a file's text, which has been
-	 * unmapped: a locked store there may lie in two cache lines, and processors that detect
-	 * bus locks trap that (Intel, volume 3: OS Bus-Lock Detection). */
+	 * unmapped (leave_module() is for one that has not): a locked store there may lie in two
+	 * cache lines, and processors that detect bus locks trap that (Intel, volume 3: OS
+	 * Bus-Lock Detection). */
 	if (b->code % sizeof jump)
 		memcpy(code, jump, sizeof jump);
 	else
@@ -170,6 +171,24 @@ static void kill_module(struct spaces *s, struct space *sp, struct module *m, st
 	unplace_shadows(m, mail);
 }
 
+/* The module of a file is left by whoever comes to a return or an indirect branch, for that one
+ * which comes after it. Its code stays as it is: other threads may be anywhere in it, and it does
+ * nothing but what it has been looked at for. */
+static void leave_module(struct space *sp, struct module *m, struct rt_mail *mail)
+{
+	for (size_t j = 0; j < m->nunit; j++) {
+		const struct unit *u = &sp->unit[m->unit[j]];
+
+		if (u->block - m->stored.first_block >=
+		    m->stored.nblock) /* the others are found by way of the module */
+			for (uint32_t k = 0; k < u->nblock; k++)
+				sp->block[u->block + k].flags |= BLK_IS_DEAD;
+	}
+	m->stored.shadow_from_file = false;
+	m->dead = true;
+	unplace_shadows(m, mail);
+}
+
 /* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload
  * libraries for ever would use up what is near them. Its blocks stay, for what they counted. */
 static void free_code_area(struct spaces *s, struct space_user *p, uint32_t mi,
@@ -223,30 +242,14 @@ bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, s
 
 		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
-		if (i == mi)
+		if (i == mi && m->generated.may_change)
 			kill_module(s, sp, m, mail);
+		else if (i == mi)
+			leave_module(sp, m, mail);
 		if (m->dead && m->full && m->code.cap && outside && p->nthread == 1)
 			free_code_area(s, p, i, mail);
 	}
 	return true;
-}
-
-/* The module of a file is left by whoever comes to a return or an indirect branch, for that one
- * which comes after it. Its code stays as it is: other threads may be anywhere in it, and it does
- * nothing but what it has been looked at for. */
-static void leave_module(struct space *sp, struct module *m, struct rt_mail *mail)
-{
-	for (size_t j = 0; j < m->nunit; j++) {
-		const struct unit *u = &sp->unit[m->unit[j]];
-
-		if (u->block - m->stored.first_block >=
-		    m->stored.nblock) /* the others are found by way of the module */
-			for (uint32_t k = 0; k < u->nblock; k++)
-				sp->block[u->block + k].flags |= BLK_IS_DEAD;
-	}
-	m->stored.shadow_from_file = false;
-	m->dead = true;
-	unplace_shadows(m, mail);
 }
 
 /* Code has been met that reads flags that a call or a return left: everything is translated anew,
