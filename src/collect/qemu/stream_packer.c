@@ -69,7 +69,8 @@ void stream_packer_learn(struct stream_packer *k, struct qemu_block *b, uint32_t
 			return;
 		reads += ev[i].kind == PM_EV_READ;
 	}
-	if (b->chain != PM_NONE && b->nref == n && !memcmp(k->tag + b->tag, tag, n * sizeof *tag))
+	if (b->chain != PM_NONE && b->nref == n &&
+	    (!n || !memcmp(k->tag + b->tag, tag, n * sizeof *tag)))
 		return;
 	b->learnt++;
 	b->chain = k->nchain++;
