@@ -109,7 +109,7 @@ $ export CPATH=$PWD/late; mkdir -p open/pugmark; chmod 777 open/pugmark; for d i
 > 24643 1
 > 24643 1
 # Many at once, beginning with none.
-$ export CPATH=$PWD/late; rm -r cache/pugmark; for i in 1 2 3 4; do sh r | sed 's/ .*//' & done; wait; sh r; ls cache/pugmark | sed 's/-[0-9a-f]*$/-HASH/'; ls -A "$TMPDIR" | grep -c module; true
+$ export CPATH=$PWD/late TMPDIR=$PWD/tmp; mkdir tmp; rm -r cache/pugmark; for i in 1 2 3 4; do sh r | sed 's/ .*//' & done; wait; sh r; ls cache/pugmark | sed 's/-[0-9a-f]*$/-HASH/'; ls -A "$TMPDIR" | grep -c module; true
 > 24643
 > 24643
 > 24643
