@@ -431,8 +431,8 @@ enum rt_where {
 	RT_IN_CODE,	/* in the code cache */
 	RT_IN_ORIGINAL,	/* at an original address without indirect entry: r[1] = direct entry */
 	RT_NOWHERE,	/* a wild jump: the program's own fault */
-	RT_RETRY,	/* it wrote to a page of translated code, which is writable now; or went to code
-			 * that was not mapped yet, and is now: repeat it */
+	RT_RETRY,	/* it wrote to a page of translated code, which is writable now; or went to
+			 * code that was not mapped yet, and is now: repeat it */
 	RT_WRITE_SELF,	/* ... to the block that runs: r[1] pc, r[4] entry of a unit that executes
 			 * this one instruction */
 };
