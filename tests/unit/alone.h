@@ -68,6 +68,12 @@ static uint64_t alone_likely(struct spaces *s, const struct module *m, uint64_t 
 	return 0;
 }
 
+static bool alone_constant(struct spaces *s, const struct module *m, uint64_t lo, uint64_t hi)
+{
+	(void)s, (void)m, (void)lo, (void)hi;
+	return false;
+}
+
 static void alone_note_used(struct spaces *s, struct space *sp)
 {
 	(void)s, (void)sp;
@@ -80,7 +86,7 @@ static void alone_links_moved(struct spaces *s, struct space_user *p, uint64_t a
 
 static const struct space_hooks alone_hooks = {
 	.running = alone_running, .only_counts = alone_only_counts, .read = alone_read,
-	.likely = alone_likely, .note_used = alone_note_used, .links_moved = alone_links_moved,
+	.likely = alone_likely, .constant = alone_constant, .note_used = alone_note_used, .links_moved = alone_links_moved,
 };
 
 static inline void alone_open(struct spaces *s)

@@ -26,6 +26,23 @@ static unsigned how_often(const struct saving *v, const struct unit *u, uint32_t
 	return often == NOT_SEEN_RUN && xl_derived(&v->sp->flow[u->block + k], k) ? DERIVED : often;
 }
 
+/* Counters of a table's entries stay side by side: as often as one of them has run all have. @often
+ * of the blocks of unit @u, which begin at @no. */
+static void join_entries(const struct saving *v, const struct unit *u, uint8_t *often)
+{
+	const struct blk *b = &v->sp->block[u->block];
+	uint32_t end;
+
+	for (uint32_t k = 0; k < u->nblock; k = end) {
+		uint8_t least = often[k];
+
+		for (end = k + 1; end < u->nblock && b[k].n == XL_ENTRY && b[k].flags & XL_EDGE &&
+				  b[end].record == b[k].record; end++)
+			least = often[end] < least ? often[end] : least;
+		memset(often + k, least, end - k);
+	}
+}
+
 void save_number_counters(struct saving *v)
 {
 	struct cache_file *f = v->f;
@@ -44,6 +61,8 @@ void save_number_counters(struct saving *v)
 
 		for (uint32_t k = 0; no != XL_NONE && k < u->nblock; k++)
 			often[no + k] = (uint8_t)how_often(v, u, k, no + k);
+		if (no != XL_NONE)
+			join_entries(v, u, often + no);
 	}
 	for (unsigned k = 0; k <= DERIVED; k++) {
 		for (uint32_t no = 0; no < f->nblock; no++)

@@ -470,7 +470,7 @@ void gather_process(struct session *s, struct proc *p)
 	for (size_t i = 0; i < p->ncounts; i++) {
 		derive(s, p, sp, &p->counts[i]);
 		if (s->spaces.edges)
-			gather_split_edges(sp, &p->counts[i], &edge);
+			gather_split_edges(sp, p, &p->counts[i], &edge);
 	}
 	ran = blocks_that_ran(p, sp, &q->npiece);
 	q->cap_piece = q->npiece;

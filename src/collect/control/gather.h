@@ -13,7 +13,8 @@ bool gather_next_data(const struct session *s, off_t base, off_t end, off_t *at,
 size_t gather_index_of(const uint32_t *v, size_t n, uint32_t x);
 
 /* EDGES in translate/translate.h. What @c has of edges goes to @edge, by their blocks. */
-void gather_split_edges(const struct space *sp, struct counts_of *c, struct pm_map *edge);
+void gather_split_edges(const struct space *sp, struct proc *p, struct counts_of *c,
+			struct pm_map *edge);
 
 /* The table of targets of a thread that is over goes to @p, and is cleared. */
 void gather_targets(struct session *s, struct proc *p, const struct thread *t);

@@ -34,16 +34,23 @@ size_t gather_index_of(const uint32_t *v, size_t n, uint32_t x)
 	return at;
 }
 
-void gather_split_edges(const struct space *sp, struct counts_of *c, struct pm_map *edge)
+void gather_split_edges(const struct space *sp, struct proc *p, struct counts_of *c,
+			struct pm_map *edge)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
-		if (sp->block[c->block[i]].flags & XL_EDGE) {
-			*pm_map_put(edge, c->block[i], NULL) += c->count[i];
-		} else {
+		const struct blk *b = &sp->block[c->block[i]];
+
+		if (!(b->flags & XL_EDGE)) {
 			c->block[n] = c->block[i];
 			c->count[n++] = c->count[i];
+		} else if (b->n == XL_ENTRY) {
+			pm_grow(p->target, p->ntarget, p->cap_target);
+			p->target[p->ntarget++] = (struct target_at){
+				unit_of(sp, c->block[i])->block + b->record, b->pc, c->count[i] };
+		} else {
+			*pm_map_put(edge, c->block[i], NULL) += c->count[i];
 		}
 	}
 	c->n = n;
@@ -142,6 +149,8 @@ static void likely_targets(const struct space *sp, struct proc *p, const uint32_
 			uint64_t elsewhere;
 			size_t piece;
 
+			if (b->flags & XL_EDGE && b->n == XL_ENTRY)
+				continue;
 			if (!(b->flags & XL_EDGE) || !b->n)
 				break;
 			piece = gather_index_of(ran, q->npiece, from);

@@ -20,6 +20,11 @@ static uint64_t hook_likely(struct spaces *s, const struct module *m, uint64_t s
 	return slot_target(session_of(s), m, slot);
 }
 
+static bool hook_constant(struct spaces *s, const struct module *m, uint64_t lo, uint64_t hi)
+{
+	return is_constant(session_of(s), m, lo, hi);
+}
+
 static bool hook_only_counts(struct spaces *s)
 {
 	return s->counts && trace_counts(session_of(s)->tracer, s->asking);
@@ -80,6 +85,7 @@ const struct space_hooks session_hooks = {
 	.read = hook_read,
 	.read_maps = hook_read_maps,
 	.likely = hook_likely,
+	.constant = hook_constant,
 	.only_counts = hook_only_counts,
 	.next_number = hook_next_number,
 	.number = hook_number,

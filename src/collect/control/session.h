@@ -56,6 +56,11 @@ struct slots {				/* of a file: see slots.c */
 	dev_t dev;
 	ino_t ino;
 	struct pm_map to;		/* address in the file -> likewise */
+	bool read;			/* ... they are known; and: */
+	unsigned nconstant;
+	struct constant {
+		uint64_t lo, hi;	/* addresses in the file */
+	} constant[8];
 };
 
 struct thread {
@@ -350,6 +355,8 @@ const char *peek_exe(struct session *s, uint32_t pid);
 /* The function of @m that the pointer at @slot, of its procedure linkage table, is likely to lead
  * to; 0: unknown. */
 uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot);
+/* space_hooks.constant */
+bool is_constant(struct session *s, const struct module *m, uint64_t lo, uint64_t hi);
 
 /* ---- pids.c ---------------------------------------------------------------------------------- */
 #define PID_UNKNOWN \

@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* slots.c - where the procedure linkage tables of mapped files lead, read once per file
+/* slots.c - what mapped files say of data, read once per file: where procedure linkage tables lead,
+ * and which is constant
  *
  * Of sqlite3's calls two thirds go through its library's own table to the library's own functions.
  * What is found is a guess, which the translation compares with the pointer (likely in
- * translate.h). */
+ * translate.h).
+ *
+ * Constant is what only segments have that may not be written to: not what the dynamic linker writes
+ * to first (PT_GNU_RELRO). A program that has its own constants made writable, and changes them, is
+ * not noticed. */
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "collect/control/session.h"
+#include "elf/head.h"
 #include "elf/plt_slots.h"
 
 static bool read_all(void *session, void *to, uint64_t at, size_t n)
@@ -12,20 +23,55 @@ static bool read_all(void *session, void *to, uint64_t at, size_t n)
 	return session_read(session, to, at, n) == (ssize_t)n;
 }
 
-static const struct pm_map *slots_of(struct session *s, const struct module *m)
+/* Nothing, if the file that is there now is another one. */
+static void find_constants(const struct module *m, struct slots *f)
+{
+	struct elf_head h;
+	struct segment g;
+	struct stat st;
+	const int fd = open(m->text.path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &st) && st.st_dev == m->text.dev && st.st_ino == m->text.ino) {
+		elf_head(fd, &h);
+		for (unsigned i = 0; f->nconstant < 8 && elf_segment(&h, i, &g); i++)
+			if (g.type == PT_LOAD && g.flags & PF_R && !(g.flags & PF_W))
+				f->constant[f->nconstant++] =
+					(struct constant){ g.vaddr, g.vaddr + g.filesz };
+	}
+	close(fd);
+}
+
+static struct slots *file_of(struct session *s, const struct module *m)
 {
 	for (size_t i = 0; i < s->nslots; i++)
 		if (s->slots[i].ino == m->text.ino && s->slots[i].dev == m->text.dev)
-			return &s->slots[i].to;
+			return &s->slots[i];
 	pm_grow(s->slots, s->nslots, s->cap_slots);
 	s->slots[s->nslots] = (struct slots){ .dev = m->text.dev, .ino = m->text.ino };
-	elf_plt_slots(m->text.bias, read_all, s, &s->slots[s->nslots].to);
-	return &s->slots[s->nslots++].to;
+	find_constants(m, &s->slots[s->nslots]);
+	return &s->slots[s->nslots++];
+}
+
+bool is_constant(struct session *s, const struct module *m, uint64_t lo, uint64_t hi)
+{
+	const struct slots *f = file_of(s, m);
+
+	for (unsigned i = 0; i < f->nconstant; i++)
+		if (lo - m->text.bias >= f->constant[i].lo && hi - m->text.bias <= f->constant[i].hi)
+			return true;
+	return false;
 }
 
 uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot)
 {
-	const uint64_t *to = pm_map_get(slots_of(s, m), slot - m->text.bias);
+	struct slots *f = file_of(s, m);
+	const uint64_t *to;
 
+	if (!f->read)
+		elf_plt_slots(m->text.bias, read_all, s, &f->to);
+	f->read = true;
+	to = pm_map_get(&f->to, slot - m->text.bias);
 	return to ? *to + m->text.bias : 0;
 }

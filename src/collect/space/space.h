@@ -327,6 +327,8 @@ struct space_hooks {
 	/* The function of @m that the pointer at @slot, of its procedure linkage table, is likely
 	 * to lead to; 0: unknown. */
 	uint64_t (*likely)(struct spaces *s, const struct module *m, uint64_t slot);
+	/* Is [@lo, @hi) of memory part of the file of @m, and of what nobody writes to? */
+	bool (*constant)(struct spaces *s, const struct module *m, uint64_t lo, uint64_t hi);
 	/* Does the thread that asks execute code that only counts? */
 	bool (*only_counts)(struct spaces *s);
 	/* Of a trace: the number of the next block; blocks [@first, @first + @n) of @sp, of one

@@ -73,6 +73,13 @@ static const uint8_t *read_data(void *ctx, uint64_t addr, size_t *avail)
 	return read_process(ctx, addr, UINT64_MAX, avail);
 }
 
+static bool constant_data(void *ctx, uint64_t addr, uint64_t n)
+{
+	const struct reading *r = ctx;
+
+	return n <= UINT64_MAX - addr && r->s->hooks->constant(r->s, r->m, addr, addr + n);
+}
+
 static uint64_t likely_target(void *ctx, uint64_t slot)
 {
 	const struct reading *r = ctx;
@@ -338,6 +345,7 @@ uint32_t translate(struct spaces *s, struct space_user *p, uint32_t mi, uint64_t
 		.max_blocks = once ? 1 : 0,
 		.read = read_code,
 		.data = m->text.bytes && !once ? read_data : NULL,
+		.constant = m->text.bytes && !once && !sp->i386 ? constant_data : NULL,
 		.known = known_block,
 		.likely = m->text.bytes && !once && !sp->i386 ? likely_target : NULL,
 		.segment = segment_of,

@@ -94,6 +94,9 @@ void asm_map_tmp(struct emit *e, uint32_t insn, unsigned flags, unsigned tmp)
 	struct xl_map m = { here(e), insn, flags | e->counted, tmp };
 	struct xl_map *last = &u->map[u->nmap - 1];
 
+	if (e->by_index)		/* who goes away here would count that again */
+		m.flags &= (uint8_t)~XL_AT_START;
+
 	if (e->restored_saved) {
 		m.flags |= XL_TMP_SAVED;
 		m.tmp = e->restored_now.reg;

@@ -105,6 +105,7 @@ static void emit_plain(struct emit *e, const struct insn *i, uint32_t n)
 #define PUSH_BOUND	27
 #define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
 #define TARGET_BOUND	200		/* hash, probe, claim; flags and rax kept */
+#define INDEX_BOUND	22			/* compare, jump, count */
 #define CHECK_COLD_BYTES 54
 
 static uint32_t number_far(const struct scratch *s, const struct block *b)
@@ -171,6 +172,8 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += TRAP_BOUND;
 		break;
 	}
+	if (b->table.n)
+		n = INDEX_BOUND + (b->table.checked ? 2 * n : n);
 	if (b->fall.where != TO_NOWHERE && !b->next_adjacent)
 		n += JUMP_BOUND;
 	if (b->loops)
@@ -203,6 +206,10 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		code += b->bound;
 		nmap += b->n + 17 + 4ull * number_far(s, b);
 		nreloc += b->n + 8 + 3 * counts_targets(s->in);
+		if (b->table.n) {
+			nmap += b->n + 17 + 4ull * number_far(s, b);
+			nreloc += b->n + 8 + 4;
+		}
 		if (xl_has_cursor(s->in)) {
 			nmap += 6 + 6ull * b->rec.nstore + 6ull * b->rec.nrestored;
 			nreloc += 4;
@@ -244,7 +251,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		(v) = pm_realloc((v), (cap) * sizeof *(v)); \
 	}
 	ROOM(u->code, u->cap_code, u->ncode + code)
-	ROOM(u->block, u->cap_block, u->nblock + s->nblock + s->nedge_block + likely)
+	ROOM(u->block, u->cap_block, u->nblock + s->nblock + s->nedge_block + likely + s->nentry)
 	ROOM(u->map, u->cap_map, u->nmap + nmap)
 	ROOM(u->reloc, u->cap_reloc, u->nreloc + nreloc)
 	ROOM(u->link, u->cap_link, u->nlink + nlink)
@@ -429,6 +436,50 @@ static void pad_call(struct emit *e, const struct insn *call)
 	}
 }
 
+/* Instructions [@k, @to) of the block, with what it does besides. */
+static void emit_insns(struct emit *e, uint32_t k, uint32_t to, bool counts)
+{
+	const struct block *b = e->b;
+	const struct insn *i = &e->s->insn[b->first + k];
+	const uint32_t end = last_place(b);
+
+	for (; k < to; k++, i++) {
+		if (counts && k == b->count_at)
+			emit_count(e, k);
+		emit_own_changes(e, k);
+		if (e->has_cursor)
+			emit_record(e, k);
+		if (k == end)
+			emit_own_end(e, k);
+		asm_map(e, k, XL_AT_START | (e->has_cursor ? XL_STORED : 0));
+		if (k + 1 < b->n || b->kind == X86_UNKNOWN)	/* one more follows */
+			emit_plain(e, i, k);
+		else
+			emit_last(e, i);
+	}
+}
+
+/* The same of the whole block: block.table counts, and where it cannot, what follows is there
+ * once more. */
+static void emit_counted(struct emit *e, bool counts)
+{
+	const struct block *b = e->b;
+	uint32_t elsewhere, rel;
+	uint8_t counted;
+
+	emit_insns(e, 0, b->table.insn, counts);
+	counted = e->counted;
+	elsewhere = emit_count_entry(e);
+	emit_insns(e, b->table.insn, b->n, counts);
+	e->by_index = false;
+	if (!elsewhere)
+		return;
+	rel = here(e) - (elsewhere + 4);
+	memcpy(e->base + elsewhere, &rel, 4);
+	e->counted = counted;
+	emit_insns(e, b->table.insn, b->n, counts);
+}
+
 static void emit_block(struct emit *e, uint32_t *chain, uint32_t *add)
 {
 	struct xl_unit *u = e->u;
@@ -477,20 +528,10 @@ static void emit_block(struct emit *e, uint32_t *chain, uint32_t *add)
 		emit_budget_check(e, add);
 	if (b->derived && b->kind == X86_CALL)
 		pad_call(e, i + b->n - 1);
-	for (uint32_t k = 0; k < b->n; k++, i++) {
-		if (counts && k == b->count_at)
-			emit_count(e, k);
-		emit_own_changes(e, k);
-		if (trace)
-			emit_record(e, k);
-		if (k == end)
-			emit_own_end(e, k);
-		asm_map(e, k, XL_AT_START | (trace ? XL_STORED : 0));
-		if (k + 1 < b->n || b->kind == X86_UNKNOWN)	/* one more follows */
-			emit_plain(e, i, k);
-		else
-			emit_last(e, i);
-	}
+	if (b->table.n)
+		emit_counted(e, counts);
+	else
+		emit_insns(e, 0, b->n, counts);
 	if (counts && b->count_at == b->n)
 		emit_count(e, b->n);
 	if (trace && end == b->n) {
@@ -558,6 +599,23 @@ static void add_edge_blocks(const struct scratch *s, struct xl_unit *u)
 			.flags = XL_EDGE | (from->to.pc == from->end ? XL_FALLS : 0),
 		};
 	}
+}
+
+static void add_table_edges(const struct scratch *s, struct xl_unit *u)
+{
+	assert(!s->nentry || u->nblock == s->first_entry);
+	for (uint32_t k = 0; k < s->nblock && s->nentry; k++) {
+		const struct counted_table *t = &s->block[k].table;
+
+		for (uint32_t i = 0; i < t->n; i++)
+			u->block[s->first_entry + t->at + i] = (struct xl_block){
+				.pc = s->entry[t->at + i], .n = XL_ENTRY, .code = u->block[k].code,
+				.code_end = u->block[k].code, .indirect = XL_NONE,
+				.live = XL_LIVE_ALL, .record = k, .prev = XL_NONE, .map = u->nmap,
+				.flow = { XL_OPEN, XL_OPEN }, .flags = XL_EDGE,
+			};
+	}
+	u->nblock += s->nentry;
 }
 
 static void add_likely_edges(const struct scratch *s, struct xl_unit *u)
@@ -679,9 +737,13 @@ static void emit_all(struct scratch *s)
 	s->overflow = false;
 	u->ncode = u->nblock = u->nmap = u->nreloc = u->nlink = 0;
 	find_loops(s);
+	s->first_entry = (uint32_t)(s->nblock + s->nedge_block);
+	for (size_t k = 0; k < s->nblock; k++)
+		s->first_entry += counts_likely(s, &s->block[k]);
 	emit_pass(s, false);
 	add_edge_blocks(s, u);
 	add_likely_edges(s, u);
+	add_table_edges(s, u);
 	if (xl_has_counting(s->in)) {
 		choose_checks(s);
 		emit_pass(s, true);

@@ -62,6 +62,7 @@ struct emit {
 		uint64_t pc;
 		uint32_t function, slot;
 	} tree_callee[64];
+	bool by_index;			/* block.table has counted where its jump goes */
 	uint8_t *kept;			/* behind the rel8 of a safepoint in the block, 0: none */
 };
 
@@ -99,6 +100,12 @@ static inline void asm_bytes(struct emit *e, const char *bytes, unsigned n)
 }
 
 void asm_nops(struct emit *e, unsigned n);
+
+/* Does code have to count where an indirect jump or call goes? */
+static inline bool hashes_target(const struct emit *e)
+{
+	return counts_targets(e->in) && !e->by_index;
+}
 
 /* WIDTH. The thread block is at gs:0, in 32-bit code at fs:0, and there are no rex prefixes there;
  * a modrm byte that means [rip + disp32] in 64-bit code means [disp32] in 32-bit code. In what
@@ -162,6 +169,7 @@ void emit_map_end(struct emit *e);
 /* ---- emit_count.c ---------------------------------------------------------------------------- */
 void emit_count(struct emit *e, uint32_t insn);
 /* Four bytes: the place of the current block's counter in the thread's block. */
+uint32_t emit_count_entry(struct emit *e);
 void counter_field(struct emit *e);
 /* What the block records before instruction @at. */
 void emit_record(struct emit *e, uint32_t at);

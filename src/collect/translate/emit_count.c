@@ -57,6 +57,36 @@ void emit_count(struct emit *e, uint32_t insn)
 	asm_map(e, insn, XL_AT_START);
 }
 
+/* The entry of block.table that is about to be read. Returns where the code is that goes elsewhere if
+ * there is none, its rel32; 0: there always is. */
+uint32_t emit_count_entry(struct emit *e)
+{
+	const struct counted_table *t = &e->b->table;
+	const uint32_t was = e->index;
+	uint32_t elsewhere = 0;
+
+	asm_map(e, t->insn, XL_AT_START);
+	if (t->checked) {
+		asm_byte(e, 0x48 | t->index >> 3);		/* cmp index, n */
+		asm_byte(e, 0x81);
+		asm_byte(e, 0xf8 | (t->index & 7));
+		asm_u32(e, t->n);
+		asm_bytes(e, "\x0f\x83", 2);			/* jae */
+		asm_u32(e, 0);
+		elsewhere = here(e) - 4;
+	}
+	asm_bytes(e, "\x65", 1);				/* inc qword [counters + index * 8] */
+	asm_byte(e, 0x48 | t->index >> 3 << 1);
+	asm_bytes(e, "\xff\x04", 2);
+	asm_byte(e, 0xc5 | (t->index & 7) << 3);
+	e->index = e->s->first_entry + t->at;
+	counter_field(e);
+	e->index = was;
+	e->by_index = true;
+	asm_map(e, t->insn, 0);
+	return elsewhere;
+}
+
 /* ---- records -------------------------------------------------------------------------------- */
 /* op [base + disp], reg; never rsp or r12 as base. The runtime reads these instructions when the
  * buffer is full: behind the REX prefix, which 64-bit code always has, C7 is a record's first

@@ -307,7 +307,7 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
 	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
 
-	return e->i386 || e->counting || counts_targets(e->in) || grows_tree(e) ||
+	return e->i386 || e->counting || hashes_target(e) || grows_tree(e) ||
 	       modrm < 0xc0 || reg == RSP ||
 	       (e->has_cursor && reg == e->cursor_reg) ||
 	       (i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
@@ -316,7 +316,7 @@ static unsigned target_register(const struct emit *e, const struct insn *i)
 /* Does an indirect jump or call need rdx, too? */
 static bool needs_pair(const struct emit *e, const struct insn *i)
 {
-	return counts_targets(e->in) || grows_tree(e) || (target_register(e, i) == RCX &&
+	return hashes_target(e) || grows_tree(e) || (target_register(e, i) == RCX &&
 		(e->i386 || !flags_free(e->s, i->x.kind) ||
 		 (e->has_cursor && i->x.read >> e->cursor_reg & 1)));
 }
@@ -485,12 +485,12 @@ void emit_indirect(struct emit *e, const struct insn *i)
 
 	if (pair) {
 		emit_save_rcx(e, n);
-		if ((counts_targets(e->in) || grows_tree(e)) &&
+		if ((hashes_target(e) || grows_tree(e)) &&
 		    e->b->likely.where != TO_NOWHERE)
 			emit_likely(e, n, i, &e->b->likely);
 		emit_save_rdx(e, n);
 		emit_load_target(e, i);
-		if (counts_targets(e->in))
+		if (hashes_target(e))
 			emit_count_target(e, i);
 		else
 			asm_map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);

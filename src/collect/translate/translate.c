@@ -70,6 +70,7 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 			choose_counters(s);
 		plan_records(s);
 	}
+	find_counted_tables(s);
 	emit_unit(s);
 	for (size_t k = 0; in->insn && k < s->nblock; k++)
 		for (uint32_t i = 0; i < s->block[k].n; i++)
@@ -101,6 +102,7 @@ void xl_thread_done(void)
 	free(s->edge);
 	free(s->leave);
 	free(s->preds);
+	free(s->entry);
 	free(s->odd);
 	free(s->store);
 	free(s->slot);

@@ -61,7 +61,10 @@ struct xl_segment {
  * a counter: xl_solve() knows of them as of blocks. Behind these there is an XL_EDGE block with n 1
  * for each jump that looks first whether it goes where it is likely to: its pc is that target. Such
  * a jump is not in the table when it goes there: that count is what the table leaves of the
- * block's. */
+ * block's. Last come XL_EDGE blocks with n XL_ENTRY, one for each entry of a constant jump table
+ * whose index the code counts, as tables.c says: pc is where the entry leads, and each has a
+ * counter, side by side in that order. What such a jump counts so is not in the thread's table. */
+#define XL_ENTRY 2u
 
 /* SAFEPOINTS. With `logged` the thread counts down RT_UNTIL, or with `bare` the cursor register in
  * its place, wherever control passes a safepoint: at each near return, at most indirect jumps, and
@@ -154,6 +157,9 @@ struct xl_input {
 	const uint8_t *(*read)(void *ctx, uint64_t addr, size_t *avail);
 	/* Bytes of data at @addr likewise: jump tables; NULL: they are not looked at. */
 	const uint8_t *(*data)(void *ctx, uint64_t addr, size_t *avail);
+	/* Are the @n bytes of data at @addr what they are as long as the text is mapped, and in each
+	 * process that maps it? NULL: nothing is known of data. */
+	bool (*constant)(void *ctx, uint64_t addr, uint64_t n);
 	/* Is there a block that starts at @addr? Only called inside [lo, hi). */
 	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);
 	/* Where a jump through the pointer at @slot, of a procedure linkage table, is likely to

@@ -99,6 +99,13 @@ struct block {
 	uint8_t flags_stale;		/* ... at its entry, that may come from a call or return */
 	uint8_t flags_popped, popped_in; /* ... at its end by itself, and at its entry, that may
 					  * come from a popf */
+	struct counted_table {		/* EDGES: before the instruction that reads it a jump
+					 * table's index is counted */
+		uint32_t at;			/* its entries: scratch.entry[at .. at + n) */
+		uint16_t n;			/* 0: nothing is counted there */
+		uint8_t insn, index;		/* the instruction, of the block; a register */
+		bool checked;			/* it may be beyond that */
+	} table;
 	struct xl_target to, fall, likely;	/* likely: of most jumps, the others look where they
 						 * go; never TO_UNIT */
 	uint32_t order;			/* place in the layout */
@@ -188,6 +195,9 @@ struct scratch {
 	size_t nedge, cap_edge;
 	struct leave *leave;
 	size_t nleave, cap_leave;
+	uint64_t *entry;		/* EDGES: where entries of tables lead to */
+	size_t nentry, cap_entry;
+	uint32_t first_entry;		/* the unit's block that stands for the first one */
 	uint8_t *preds;			/* of each block, enum preds */
 	size_t cap_preds;
 	uint8_t (*odd)[16];		/* instructions that straddle two readable pieces */
@@ -252,6 +262,8 @@ static inline uint32_t cursor_registers(const struct scratch *s)
 bool discover(struct scratch *s);
 /* @add: what the indirect jump that is instruction @k may go to. */
 void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, uint64_t pc));
+/* EDGES: block.table of all blocks. */
+void find_counted_tables(struct scratch *s);
 void find_liveness(struct scratch *s);
 /* FLAGS in translate.h: is the ABI kept? If not, then by what begins with the instruction at *@at,
  * if that is executed. */
