@@ -34,9 +34,27 @@ size_t gather_index_of(const uint32_t *v, size_t n, uint32_t x)
 	return at;
 }
 
+/* Edges that are not conditional branches': where the indirect branch of block @b led so often.
+ * *@first is kept from block to block: the last XL_FIRST, and what was counted there. */
+static void add_target(const struct space *sp, struct proc *p, uint32_t block, uint64_t count,
+		       struct target_at *first)
+{
+	const struct blk *b = &sp->block[block];
+	const uint32_t from = unit_of(sp, block)->block + b->record;
+
+	if (b->n == XL_FIRST) {
+		*first = (struct target_at){ from, count, 0 };
+		return;
+	}
+	pm_grow(p->target, p->ntarget, p->cap_target);
+	p->target[p->ntarget++] = (struct target_at){
+		from, b->n == XL_ENTRY ? b->pc : first->block == from ? first->to : 0, count };
+}
+
 void gather_split_edges(const struct space *sp, struct proc *p, struct counts_of *c,
 			struct pm_map *edge)
 {
+	struct target_at first = { XL_NONE, 0, 0 };
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
@@ -45,10 +63,8 @@ void gather_split_edges(const struct space *sp, struct proc *p, struct counts_of
 		if (!(b->flags & XL_EDGE)) {
 			c->block[n] = c->block[i];
 			c->count[n++] = c->count[i];
-		} else if (b->n == XL_ENTRY) {
-			pm_grow(p->target, p->ntarget, p->cap_target);
-			p->target[p->ntarget++] = (struct target_at){
-				unit_of(sp, c->block[i])->block + b->record, b->pc, c->count[i] };
+		} else if (b->n >= XL_ENTRY) {
+			add_target(sp, p, c->block[i], c->count[i], &first);
 		} else {
 			*pm_map_put(edge, c->block[i], NULL) += c->count[i];
 		}
@@ -149,7 +165,7 @@ static void likely_targets(const struct space *sp, struct proc *p, const uint32_
 			uint64_t elsewhere;
 			size_t piece;
 
-			if (b->flags & XL_EDGE && b->n == XL_ENTRY)
+			if (b->flags & XL_EDGE && b->n >= XL_ENTRY)
 				continue;
 			if (!(b->flags & XL_EDGE) || !b->n)
 				break;

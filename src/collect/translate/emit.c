@@ -206,6 +206,10 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		code += b->bound;
 		nmap += b->n + 17 + 4ull * number_far(s, b);
 		nreloc += b->n + 8 + 3 * counts_targets(s->in);
+		if (b->first_target != XL_NONE) {
+			code += TARGET_BOUND;
+			nreloc += 8;
+		}
 		if (b->table.n) {
 			nmap += b->n + 17 + 4ull * number_far(s, b);
 			nreloc += b->n + 8 + 4;
@@ -251,7 +255,8 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		(v) = pm_realloc((v), (cap) * sizeof *(v)); \
 	}
 	ROOM(u->code, u->cap_code, u->ncode + code)
-	ROOM(u->block, u->cap_block, u->nblock + s->nblock + s->nedge_block + likely + s->nentry)
+	ROOM(u->block, u->cap_block, u->nblock + s->nblock + s->nedge_block + likely +
+	     s->nentry + 2 * s->nfirst)
 	ROOM(u->map, u->cap_map, u->nmap + nmap)
 	ROOM(u->reloc, u->cap_reloc, u->nreloc + nreloc)
 	ROOM(u->link, u->cap_link, u->nlink + nlink)
@@ -618,6 +623,22 @@ static void add_table_edges(const struct scratch *s, struct xl_unit *u)
 	u->nblock += s->nentry;
 }
 
+static void add_first_targets(const struct scratch *s, struct xl_unit *u)
+{
+	for (uint32_t k = 0; k < s->nblock && s->nfirst; k++) {
+		const uint32_t at = s->block[k].first_target;
+
+		for (uint32_t i = 0; at != XL_NONE && i < 2; i++)
+			u->block[u->nblock + 2 * at + i] = (struct xl_block){
+				.pc = u->block[k].pc, .n = XL_FIRST + i, .code = u->block[k].code,
+				.code_end = u->block[k].code, .indirect = XL_NONE,
+				.live = XL_LIVE_ALL, .record = k, .prev = XL_NONE, .map = u->nmap,
+				.flow = { XL_OPEN, XL_OPEN }, .flags = XL_EDGE,
+			};
+	}
+	u->nblock += 2 * s->nfirst;
+}
+
 static void add_likely_edges(const struct scratch *s, struct xl_unit *u)
 {
 	for (uint32_t k = 0; k < s->nblock; k++) {
@@ -645,7 +666,7 @@ static void emit_pass(struct scratch *s, bool counting)
 	const size_t link0 = u->nlink;
 	uint32_t *chain = NULL, *add = NULL;
 
-	s->nfixup = s->ntail = s->nedge = s->nleave = s->ntree_rest = 0;
+	s->nfixup = s->ntail = s->nedge = s->nleave = s->ntree_rest = s->nother = 0;
 	reserve(s, u, counting);
 	u->nblock += s->nblock;
 	e.base = u->code;
@@ -690,6 +711,8 @@ static void emit_pass(struct scratch *s, bool counting)
 			emit_tree_add(&e, add[k]);
 	for (size_t k = 0; k < s->ntree_rest; k++)	/* one may add one */
 		emit_tree_rest(&e, s->tree_rest[k]);
+	for (size_t k = 0; k < s->nother; k++)
+		emit_other_target(&e, &s->other[k]);
 	for (size_t k = 0; k < s->nleave; k++)
 		emit_leave(&e, &s->leave[k]);
 	for (uint32_t k = (uint32_t)link0; k < u->nlink; k++) {
@@ -744,6 +767,7 @@ static void emit_all(struct scratch *s)
 	add_edge_blocks(s, u);
 	add_likely_edges(s, u);
 	add_table_edges(s, u);
+	add_first_targets(s, u);
 	if (xl_has_counting(s->in)) {
 		choose_checks(s);
 		emit_pass(s, true);

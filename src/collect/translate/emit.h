@@ -101,8 +101,8 @@ static inline void asm_bytes(struct emit *e, const char *bytes, unsigned n)
 
 void asm_nops(struct emit *e, unsigned n);
 
-/* Does code have to count where an indirect jump or call goes? */
-static inline bool hashes_target(const struct emit *e)
+/* Does code have to count where indirect jumps and calls go? */
+static inline bool counts_target(const struct emit *e)
 {
 	return counts_targets(e->in) && !e->by_index;
 }
@@ -162,6 +162,7 @@ void emit_syscall(struct emit *e, const struct insn *i);
 /* Inside a block, with its map: instruction @insn, at @pc, has not begun, and the runtime's @where
  * executes it. */
 void emit_trap(struct emit *e, uint32_t insn, uint64_t pc, uint32_t where);
+void emit_other_target(struct emit *e, const struct other_target *o);
 void emit_tail(struct emit *e, const struct tail *t);
 /* The map of the current block is complete but for where its tail is. */
 void emit_map_end(struct emit *e);

@@ -301,22 +301,23 @@ static void emit_load_target(struct emit *e, const struct insn *i)
 }
 
 /* The register that an indirect jump or call goes to, if that alone does; else RCX. */
-static unsigned target_register(const struct emit *e, const struct insn *i)
+static unsigned target_register(const struct emit *e, const struct block *b, const struct insn *i)
 {
 	const uint8_t modrm = i->p[i->x.modrm];
 	const unsigned rex = i->x.op && (i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
 	const unsigned reg = (modrm & 7) | (rex & 1) << 3;
 
-	return e->i386 || e->counting || hashes_target(e) || grows_tree(e) ||
+	return e->i386 || e->counting || counts_target(e) || grows_tree(e) ||
 	       modrm < 0xc0 || reg == RSP ||
 	       (e->has_cursor && reg == e->cursor_reg) ||
 	       (i->x.kind == X86_CALL_IND && !e->in->abi_flags) ? RCX : reg;
 }
 
 /* Does an indirect jump or call need rdx, too? */
-static bool needs_pair(const struct emit *e, const struct insn *i)
+static bool needs_pair(const struct emit *e, const struct block *b, const struct insn *i)
 {
-	return hashes_target(e) || grows_tree(e) || (target_register(e, i) == RCX &&
+	return (counts_target(e) && b->first_target == XL_NONE) || grows_tree(e) ||
+	       (target_register(e, b, i) == RCX &&
 		(e->i386 || !flags_free(e->s, i->x.kind) ||
 		 (e->has_cursor && i->x.read >> e->cursor_reg & 1)));
 }
@@ -350,37 +351,6 @@ static void emit_likely(struct emit *e, uint32_t n, const struct insn *i,
 	else
 		e->base[miss - 1] = (uint8_t)rel;
 	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
-}
-
-/* rcx = the translation of what indirect jump or call @i goes to. Flags change. */
-static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
-{
-	emit_save_rcx(e, n);
-	if (e->b->likely.where != TO_NOWHERE)
-		emit_likely(e, n, i, &e->b->likely);
-	emit_load_target(e, i);
-	if (jumps_anywhere(e->in, i))
-		emit_safepoint(e, true, LEAVES_RCX, RCX);
-	asm_slot_store(e, RCX, RT_S_TMP);
-	load_distance(e, false);
-	asm_slot_op(e, 0x03, RCX, RT_S_TMP);		/* add rcx, [RT_S_TMP] */
-}
-
-/* rcx = the translation of the address in @reg, to which @i goes. Flags change where they are
- * free. */
-static void emit_lookup_register(struct emit *e, uint32_t n, const struct insn *i, unsigned reg)
-{
-	emit_save_rcx(e, n);
-	if (jumps_anywhere(e->in, i))
-		emit_safepoint(e, flags_free(e->s, i->x.kind), LEAVES_REGISTER, reg);
-	if (reg >> 3)
-		asm_byte(e, 0x41);
-	asm_byte(e, 0x8b);					/* mov ecx, reg */
-	asm_byte(e, 0xc0 | RCX << 3 | (reg & 7));
-	load_distance(e, true);
-	asm_byte(e, 0x48 | reg >> 3 << 1);			/* lea rcx, [rcx + reg] */
-	asm_bytes(e, "\x8d\x0c", 2);
-	asm_byte(e, (reg & 7) << 3 | RCX);
 }
 
 /* op gs:[rdx + place], with the REX.W prefix if @wide */
@@ -457,6 +427,104 @@ static void count_target(struct emit *e)
 	bind(e, done);
 }
 
+/* op [counter of XL_FIRST, or of what is @behind it], reg */
+static void first_op(struct emit *e, uint32_t behind, uint8_t op, unsigned reg)
+{
+	const struct scratch *s = e->s;
+	const uint32_t was = e->index;
+
+	asm_slot_op(e, op, reg, 0);
+	e->c -= 4;
+	e->index = s->first_entry + (uint32_t)s->nentry +
+		   2 * s->block[e->index].first_target + behind;
+	counter_field(e);
+	e->index = was;
+}
+
+/* Most indirect branches mostly go to one place: that, which is in rcx, is compared first. Flags
+ * change. A program's handler never runs behind that. */
+static void count_first_target(struct emit *e, uint32_t n)
+{
+	struct scratch *s = e->s;
+	struct other_target o = { .block = e->index };
+
+	asm_map(e, n, XL_AT_START | XL_RCX_SAVED);
+	first_op(e, 0, 0x39, RCX);				/* cmp [first], rcx */
+	asm_bytes(e, "\x0f\x85", 2);				/* jne */
+	asm_u32(e, 0);
+	o.at = here(e) - 4;
+	o.count = here(e);
+	first_op(e, 1, 0xff, 0);				/* inc qword [count] */
+	o.back = here(e);
+	pm_grow(s->other, s->nother, s->cap_other);
+	s->other[s->nother++] = o;
+	asm_map(e, n, XL_RCX_SAVED);
+}
+
+static void jump_to(struct emit *e, uint32_t to)
+{
+	asm_byte(e, 0xe9);
+	asm_u32(e, to - (here(e) + 4));
+}
+
+/* It goes elsewhere, or has not gone anywhere before: in the cold part. An address in the kernel's
+ * half would be taken for a counter below zero. */
+void emit_other_target(struct emit *e, const struct other_target *o)
+{
+	const uint32_t was = e->index, rel = here(e) - (o->at + 4);
+	uint8_t *negative, *counted;
+
+	memcpy(e->base + o->at, &rel, 4);
+	e->index = o->block;
+	asm_bytes(e, "\x48\x85\xc9", 3);			/* test rcx, rcx; js */
+	negative = short_jump(e, 0x78);
+	first_op(e, 1, 0x83, 7);				/* cmp qword [count], 0; jne */
+	asm_byte(e, 0);
+	counted = short_jump(e, 0x75);
+	first_op(e, 0, 0x89, RCX);				/* mov [first], rcx */
+	jump_to(e, o->count);
+	bind(e, negative);
+	bind(e, counted);
+	asm_slot_store(e, RDX, RT_S_RDX);
+	count_target(e);
+	asm_slot_load(e, RDX, RT_S_RDX);
+	jump_to(e, o->back);
+	e->index = was;
+}
+
+/* rcx = the translation of what indirect jump or call @i goes to. Flags change. */
+static void emit_lookup_slot(struct emit *e, uint32_t n, const struct insn *i)
+{
+	emit_save_rcx(e, n);
+	if (e->b->likely.where != TO_NOWHERE)
+		emit_likely(e, n, i, &e->b->likely);
+	emit_load_target(e, i);
+	if (counts_target(e))
+		count_first_target(e, n);
+	if (jumps_anywhere(e->in, i))
+		emit_safepoint(e, true, LEAVES_RCX, RCX);
+	asm_slot_store(e, RCX, RT_S_TMP);
+	load_distance(e, false);
+	asm_slot_op(e, 0x03, RCX, RT_S_TMP);		/* add rcx, [RT_S_TMP] */
+}
+
+/* rcx = the translation of the address in @reg, to which @i goes. Flags change where they are
+ * free. */
+static void emit_lookup_register(struct emit *e, uint32_t n, const struct insn *i, unsigned reg)
+{
+	emit_save_rcx(e, n);
+	if (jumps_anywhere(e->in, i))
+		emit_safepoint(e, flags_free(e->s, i->x.kind), LEAVES_REGISTER, reg);
+	if (reg >> 3)
+		asm_byte(e, 0x41);
+	asm_byte(e, 0x8b);					/* mov ecx, reg */
+	asm_byte(e, 0xc0 | RCX << 3 | (reg & 7));
+	load_distance(e, true);
+	asm_byte(e, 0x48 | reg >> 3 << 1);			/* lea rcx, [rcx + reg] */
+	asm_bytes(e, "\x8d\x0c", 2);
+	asm_byte(e, (reg & 7) << 3 | RCX);
+}
+
 /* The same, flags kept where they may mean something. */
 static void emit_count_target(struct emit *e, const struct insn *i)
 {
@@ -480,17 +548,17 @@ static void emit_count_target(struct emit *e, const struct insn *i)
 void emit_indirect(struct emit *e, const struct insn *i)
 {
 	const uint32_t n = e->b->n - 1;
-	const unsigned reg = target_register(e, i);
-	const bool pair = needs_pair(e, i);
+	const unsigned reg = target_register(e, e->b, i);
+	const bool pair = needs_pair(e, e->b, i);
 
 	if (pair) {
 		emit_save_rcx(e, n);
-		if ((hashes_target(e) || grows_tree(e)) &&
+		if ((counts_targets(e->in) || grows_tree(e)) &&
 		    e->b->likely.where != TO_NOWHERE)
 			emit_likely(e, n, i, &e->b->likely);
 		emit_save_rdx(e, n);
 		emit_load_target(e, i);
-		if (hashes_target(e))
+		if (counts_targets(e->in))
 			emit_count_target(e, i);
 		else
 			asm_map(e, n, XL_AT_START | XL_RCX_SAVED | XL_RDX_SAVED);
@@ -611,7 +679,7 @@ void emit_tail(struct emit *e, const struct tail *t)
 			emit_to_likely(e, &e->s->block[b->to.block], &b->to);
 		else
 			asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
-	} else if (!needs_pair(e, last_insn(e, b))) {
+	} else if (!needs_pair(e, b, last_insn(e, b))) {
 		add_return_distance(e, b->end, t->at);
 		asm_bytes(e, jmp_rcx, 2);
 	} else {
@@ -636,6 +704,6 @@ void emit_map_end(struct emit *e)
 	if (has_mapped_tail(e, e->b))
 		u->map[u->nmap++] = (struct xl_map){ UINT32_MAX, (uint8_t)(e->b->n - 1),
 			XL_RCX_SAVED | XL_CALLED | e->counted |
-			(needs_pair(e, last_insn(e, e->b)) ? XL_RDX_SAVED : 0), 0 };
+			(needs_pair(e, e->b, last_insn(e, e->b)) ? XL_RDX_SAVED : 0), 0 };
 	o->nmap = u->nmap - o->map;
 }

@@ -17,8 +17,8 @@
  * (2) that nothing between there and the jump can fault, or change what was read;
  * (3) that no flag is live there;
  * (4) that the index is a byte, which 256 entries are enough for. Else it is compared with their
- *     number first, and behind the block there is another copy of its end, which counts as all
- *     other indirect jumps do;
+ *     number first, and behind the block there is another copy of its end, which counts as other
+ *     indirect jumps do;
  * and the entries have to be constants of the text's file, that all lead into it. */
 #include <string.h>
 
@@ -365,8 +365,6 @@ static struct counted_table counted_table(struct scratch *s, const struct block 
 	struct operand o;
 	bool byte;
 
-	if (b->kind != X86_JMP_IND || b->likely.where != TO_NOWHERE)
-		return none;
 	k = reading(s, b, &o, &t);
 	if (k == XL_NONE)
 		return none;
@@ -391,22 +389,30 @@ static struct counted_table counted_table(struct scratch *s, const struct block 
 	return c;
 }
 
-void find_counted_tables(struct scratch *s)
+void choose_how_targets_count(struct scratch *s)
 {
 	const struct xl_input *in = s->in;
-	const bool none = !counts_targets(in) || !in->constant || !in->data || in->patchable ||
-			  in->check_bytes || in->logged;
+	const bool any = counts_targets(in) && !in->logged && !in->patchable && !in->check_bytes;
 	/* numbers of blocks fit into xl_flow */
-	uint32_t room = XL_MAX_FLOW - 1, used = 2 * (uint32_t)s->nblock + (uint32_t)s->nedge_block;
+	uint32_t room = XL_MAX_FLOW - 1 - (uint32_t)s->nblock - (uint32_t)s->nedge_block;
 
-	s->nentry = 0;
+	s->nentry = s->nfirst = 0;
 	for (size_t k = 0; k < s->nblock; k++) {
+		const uint8_t kind = s->block[k].kind;
+
+		s->block[k].table.n = 0;
+		s->block[k].first_target = XL_NONE;
+		if (!any || (kind != X86_JMP_IND && kind != X86_CALL_IND) || room < 2)
+			continue;
+		room -= 2;		/* for its first target, or the likely one */
+		if (s->block[k].likely.where == TO_NOWHERE && flags_free(s, kind))
+			s->block[k].first_target = s->nfirst++;
+	}
+	for (size_t k = 0; k < s->nblock && in->constant && in->data; k++) {
 		struct block *b = &s->block[k];
 
-		b->table.n = 0;
-		if (none || used > room)
-			continue;
-		b->table = counted_table(s, b, room - used);
-		used += b->table.n;
+		if (b->first_target != XL_NONE && b->kind == X86_JMP_IND)
+			b->table = counted_table(s, b, room);
+		room -= b->table.n;
 	}
 }

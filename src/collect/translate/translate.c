@@ -70,7 +70,7 @@ void xl_translate(const struct xl_input *in, struct xl_unit *out)
 			choose_counters(s);
 		plan_records(s);
 	}
-	find_counted_tables(s);
+	choose_how_targets_count(s);
 	emit_unit(s);
 	for (size_t k = 0; in->insn && k < s->nblock; k++)
 		for (uint32_t i = 0; i < s->block[k].n; i++)
@@ -101,6 +101,7 @@ void xl_thread_done(void)
 	free(s->tree_rest);
 	free(s->edge);
 	free(s->leave);
+	free(s->other);
 	free(s->preds);
 	free(s->entry);
 	free(s->odd);

@@ -106,6 +106,8 @@ struct block {
 		uint8_t insn, index;		/* the instruction, of the block; a register */
 		bool checked;			/* it may be beyond that */
 	} table;
+	uint32_t first_target;		/* EDGES: number of its XL_FIRST among those of the unit;
+					 * XL_NONE: it has none */
 	struct xl_target to, fall, likely;	/* likely: of most jumps, the others look where they
 						 * go; never TO_UNIT */
 	uint32_t order;			/* place in the layout */
@@ -146,6 +148,12 @@ struct tree_rest {			/* what is rare, see emit_tree.c */
 
 struct edge {				/* a branch that leaves a chain, see emit_count.c */
 	uint32_t at;			/* its rel32 */
+	uint32_t block;
+};
+
+struct other_target {			/* an indirect branch does not go where it did first */
+	uint32_t at, back;		/* the rel32 that leads there; behind counting */
+	uint32_t count;			/* where the first target is counted */
 	uint32_t block;
 };
 
@@ -193,10 +201,13 @@ struct scratch {
 	size_t ntree_rest, cap_tree_rest;
 	struct edge *edge;
 	size_t nedge, cap_edge;
+	struct other_target *other;
+	size_t nother, cap_other;
 	struct leave *leave;
 	size_t nleave, cap_leave;
 	uint64_t *entry;		/* EDGES: where entries of tables lead to */
 	size_t nentry, cap_entry;
+	uint32_t nfirst;		/* block.first_target */
 	uint32_t first_entry;		/* the unit's block that stands for the first one */
 	uint8_t *preds;			/* of each block, enum preds */
 	size_t cap_preds;
@@ -262,8 +273,8 @@ static inline uint32_t cursor_registers(const struct scratch *s)
 bool discover(struct scratch *s);
 /* @add: what the indirect jump that is instruction @k may go to. */
 void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, uint64_t pc));
-/* EDGES: block.table of all blocks. */
-void find_counted_tables(struct scratch *s);
+/* EDGES: block.table and first_target of all blocks. */
+void choose_how_targets_count(struct scratch *s);
 void find_liveness(struct scratch *s);
 /* FLAGS in translate.h: is the ABI kept? If not, then by what begins with the instruction at *@at,
  * if that is executed. */
