@@ -105,6 +105,8 @@ static void emit_plain(struct emit *e, const struct insn *i, uint32_t n)
 #define PUSH_BOUND	27
 #define TAIL_BYTES	(PUSH_BOUND + JUMP_BOUND + LOOKUP_BOUND)
 #define TARGET_BOUND	200		/* hash, probe, claim; flags and rax kept */
+#define FIRST_BOUND	24			/* compare, jump, count */
+#define OTHER_BOUND	240			/* the same as TARGET_BOUND, and what is first */
 #define INDEX_BOUND	22			/* compare, jump, count */
 #define CHECK_COLD_BYTES 54
 
@@ -138,7 +140,7 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 	if (in->check_bytes)
 		n += 13 + 12 + (16 + 1) * (b->end - b->pc + 8) / 4;
 	if (counts_targets(in) && (b->kind == X86_JMP_IND || b->kind == X86_CALL_IND))
-		n += TARGET_BOUND;
+		n += b->first_target == XL_NONE ? TARGET_BOUND : FIRST_BOUND;
 	switch (b->kind) {
 	case X86_JMP:
 	case X86_JCC:
@@ -207,7 +209,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 		nmap += b->n + 17 + 4ull * number_far(s, b);
 		nreloc += b->n + 8 + 3 * counts_targets(s->in);
 		if (b->first_target != XL_NONE) {
-			code += TARGET_BOUND;
+			code += OTHER_BOUND;
 			nreloc += 8;
 		}
 		if (b->table.n) {

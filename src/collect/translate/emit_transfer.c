@@ -384,49 +384,6 @@ static void jump_back(struct emit *e, uint8_t op, const uint8_t *to)
 	from[-1] = (uint8_t)(to - from);
 }
 
-/* The thread's table of targets counts the one in rcx. rdx is free; flags change. A program's
- * handler never runs in between. */
-static void count_target(struct emit *e)
-{
-	const uint32_t to = RT_TARGETS, counter = RT_TARGETS + 8, count = RT_TARGETS + 16;
-	const uint8_t *again, *hit;
-	uint8_t *other, *differs, *done, *is_free, *full;
-
-	asm_bytes(e, "\x8d\x91", 2);			/* lea edx, [rcx + counter] */
-	counter_field(e);
-	asm_bytes(e, "\x69\xd2\xb1\x79\x37\x9e", 6);	/* imul edx, edx, 2^32 / phi */
-	asm_bytes(e, "\xc1\xea\x10\xc1\xe2\x05", 6);	/* shr edx, 16; shl edx, 5 */
-	again = e->c;
-	entry_op(e, true, 0x39, RCX, to);		/* cmp [to], rcx */
-	other = short_jump(e, 0x75);
-	entry_op(e, false, 0x81, 7, counter);		/* cmp dword [counter], counter */
-	counter_field(e);
-	differs = short_jump(e, 0x75);
-	hit = e->c;
-	entry_op(e, true, 0xff, 0, count);		/* inc qword [count] */
-	done = short_jump(e, 0xeb);
-	bind(e, other);
-	bind(e, differs);
-	entry_op(e, true, 0x83, 7, count);		/* cmp qword [count], 0 */
-	asm_byte(e, 0);
-	is_free = short_jump(e, 0x74);
-	asm_bytes(e, "\x83\xc2\x20\x81\xe2", 5);	/* add edx, 32; and edx, size - 1 */
-	asm_u32(e, RT_TARGETS_SIZE - 1);
-	jump_back(e, 0xeb, again);
-	bind(e, is_free);
-	asm_slot_op32(e, 0x81, 7, RT_TARGETS_USED);	/* cmp dword [used], most */
-	asm_u32(e, RT_TARGETS_MAX);
-	full = short_jump(e, 0x73);
-	asm_slot_op32(e, 0xff, 0, RT_TARGETS_USED);	/* inc dword [used] */
-	entry_op(e, true, 0x89, RCX, to);		/* mov [to], rcx */
-	entry_op(e, false, 0xc7, 0, counter);		/* mov dword [counter], counter */
-	counter_field(e);
-	jump_back(e, 0xeb, hit);
-	bind(e, full);
-	asm_slot_op(e, 0xff, 0, RT_TARGETS_LOST);	/* inc qword [lost] */
-	bind(e, done);
-}
-
 /* op [counter of XL_FIRST, or of what is @behind it], reg */
 static void first_op(struct emit *e, uint32_t behind, uint8_t op, unsigned reg)
 {
@@ -467,28 +424,91 @@ static void jump_to(struct emit *e, uint32_t to)
 	asm_u32(e, to - (here(e) + 4));
 }
 
-/* It goes elsewhere, or has not gone anywhere before: in the cold part. An address in the kernel's
- * half would be taken for a counter below zero. */
-void emit_other_target(struct emit *e, const struct other_target *o)
+/* Where the target in rcx has been counted: the code goes on, or in the cold part back to @o. */
+static uint8_t *target_counted(struct emit *e, const struct other_target *o)
 {
-	const uint32_t was = e->index, rel = here(e) - (o->at + 4);
+	if (!o)
+		return short_jump(e, 0xeb);
+	asm_slot_load(e, RDX, RT_S_RDX);
+	jump_to(e, o->back);
+	return NULL;
+}
+
+/* The target in rcx is the first one there, if there was none. An address in the kernel's half
+ * would be taken for a counter below zero. */
+static void set_first_target(struct emit *e, const struct other_target *o)
+{
 	uint8_t *negative, *counted;
 
-	memcpy(e->base + o->at, &rel, 4);
-	e->index = o->block;
 	asm_bytes(e, "\x48\x85\xc9", 3);			/* test rcx, rcx; js */
 	negative = short_jump(e, 0x78);
 	first_op(e, 1, 0x83, 7);				/* cmp qword [count], 0; jne */
 	asm_byte(e, 0);
 	counted = short_jump(e, 0x75);
 	first_op(e, 0, 0x89, RCX);				/* mov [first], rcx */
+	asm_slot_load(e, RDX, RT_S_RDX);
 	jump_to(e, o->count);
 	bind(e, negative);
 	bind(e, counted);
+}
+
+/* The thread's table of targets counts the one in rcx. rdx is free; flags change. A program's
+ * handler never runs in between. @o: in the cold part, where what is new may be the first target. */
+static void count_in_table(struct emit *e, const struct other_target *o)
+{
+	const uint32_t to = RT_TARGETS, counter = RT_TARGETS + 8, count = RT_TARGETS + 16;
+	const uint8_t *again, *hit;
+	uint8_t *other, *differs, *done, *is_free, *full;
+
+	asm_bytes(e, "\x8d\x91", 2);			/* lea edx, [rcx + counter] */
+	counter_field(e);
+	asm_bytes(e, "\x69\xd2\xb1\x79\x37\x9e", 6);	/* imul edx, edx, 2^32 / phi */
+	asm_bytes(e, "\xc1\xea\x10\xc1\xe2\x05", 6);	/* shr edx, 16; shl edx, 5 */
+	again = e->c;
+	entry_op(e, true, 0x39, RCX, to);		/* cmp [to], rcx */
+	other = short_jump(e, 0x75);
+	entry_op(e, false, 0x81, 7, counter);		/* cmp dword [counter], counter */
+	counter_field(e);
+	differs = short_jump(e, 0x75);
+	hit = e->c;
+	entry_op(e, true, 0xff, 0, count);		/* inc qword [count] */
+	done = target_counted(e, o);
+	bind(e, other);
+	bind(e, differs);
+	entry_op(e, true, 0x83, 7, count);		/* cmp qword [count], 0 */
+	asm_byte(e, 0);
+	is_free = short_jump(e, 0x74);
+	asm_bytes(e, "\x83\xc2\x20\x81\xe2", 5);	/* add edx, 32; and edx, size - 1 */
+	asm_u32(e, RT_TARGETS_SIZE - 1);
+	jump_back(e, 0xeb, again);
+	bind(e, is_free);
+	if (o)
+		set_first_target(e, o);
+	asm_slot_op32(e, 0x81, 7, RT_TARGETS_USED);	/* cmp dword [used], most */
+	asm_u32(e, RT_TARGETS_MAX);
+	full = short_jump(e, 0x73);
+	asm_slot_op32(e, 0xff, 0, RT_TARGETS_USED);	/* inc dword [used] */
+	entry_op(e, true, 0x89, RCX, to);		/* mov [to], rcx */
+	entry_op(e, false, 0xc7, 0, counter);		/* mov dword [counter], counter */
+	counter_field(e);
+	jump_to(e, (uint32_t)(hit - e->base));
+	bind(e, full);
+	asm_slot_op(e, 0xff, 0, RT_TARGETS_LOST);	/* inc qword [lost] */
+	if (o)
+		target_counted(e, o);
+	else
+		bind(e, done);
+}
+
+/* In the cold part: it goes elsewhere, or has not gone anywhere before. */
+void emit_other_target(struct emit *e, const struct other_target *o)
+{
+	const uint32_t was = e->index, rel = here(e) - (o->at + 4);
+
+	memcpy(e->base + o->at, &rel, 4);
+	e->index = o->block;
 	asm_slot_store(e, RDX, RT_S_RDX);
-	count_target(e);
-	asm_slot_load(e, RDX, RT_S_RDX);
-	jump_to(e, o->back);
+	count_in_table(e, o);
 	e->index = was;
 }
 
@@ -537,7 +557,7 @@ static void emit_count_target(struct emit *e, const struct insn *i)
 		asm_map_tmp(e, n, XL_RCX_SAVED | XL_RDX_SAVED | XL_TMP_SAVED, RAX);
 		asm_bytes(e, "\x9f\x0f\x90\xc0", 4);		/* lahf; seto al */
 	}
-	count_target(e);
+	count_in_table(e, NULL);
 	if (keep) {
 		asm_bytes(e, "\x04\x7f\x9e", 3);		/* add al, 127; sahf */
 		asm_slot_load(e, RAX, RT_S_TMP);
