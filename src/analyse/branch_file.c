@@ -65,6 +65,24 @@ bool pm_branch_file_can_name(const struct pm_branch_object *o)
 	return can;
 }
 
+/* Ranges, of BOLT those that a return came to, or the others. */
+static void add_ranges(const struct pm_branch_object *o, uint64_t base, const struct stubs *stubs,
+		       bool returned, struct pm_branch_file *f)
+{
+	for (size_t i = 0; i < o->nrange; i++) {
+		const struct pm_branch_range *r = &o->range[i];
+
+		/* perf2bolt knows no code there, and would count them as mismatches */
+		if ((f->format == PM_BRANCH_BOLT && r->returned != returned) || r->lo < base ||
+		    is_stub(stubs, r->lo))
+			continue;
+		pm_branch_file_put(f, (struct pm_branch_line){
+			returned ? PM_LINE_RETURNED : PM_LINE_RANGE, NULL, NULL,
+			r->lo - base, r->hi - base, r->count, 0,
+		});
+	}
+}
+
 enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_branch_format format,
 				   struct pm_branch_file *f, struct pm_err *err)
 {
@@ -101,35 +119,55 @@ enum pm_status pm_branch_file_make(const struct pm_branch_object *o, enum pm_bra
 			b->missed,
 		});
 	}
-	for (size_t i = 0; i < o->nrange; i++) {
-		const struct pm_branch_range *r = &o->range[i];
-
-		/* perf2bolt knows no code there, and would count them as mismatches */
-		if (r->lo < base || is_stub(&stubs, r->lo))
-			continue;
-		pm_branch_file_put(f, (struct pm_branch_line){
-			bolt && r->returned ? PM_LINE_RETURNED : PM_LINE_RANGE, NULL, NULL,
-			r->lo - base, r->hi - base, r->count, 0,
-		});
-	}
+	add_ranges(o, base, &stubs, false, f);
+	if (bolt)		/* in the order that they are sorted in */
+		add_ranges(o, base, &stubs, true, f);
 	pm_branch_file_sort(f);
 	return PM_OK;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */
+/* A number to base 10 or 16: printf() would be a sixth of what a profile of a short run takes. */
+static void put_number(struct pm_buf *to, uint64_t v, unsigned base)
+{
+	char digits[20], *p = digits + sizeof digits;
+
+	do {
+		*--p = "0123456789abcdef"[v % base];
+		v /= base;
+	} while (v);
+	pm_buf_add(to, p, (size_t)(digits + sizeof digits - p));
+}
+
+static void put_hex(struct pm_buf *to, uint64_t v)
+{
+	put_number(to, v, 16);
+}
+
+static void put_decimal(struct pm_buf *to, uint64_t v)
+{
+	put_number(to, v, 10);
+}
+
 static void bolt_text(const struct pm_branch_file *f, struct pm_buf *to)
 {
 	static const char kinds[] = "BFf";
 
 	for (size_t i = 0; i < f->n; i++) {
 		const struct pm_branch_line *l = &f->line[i];
-		const bool tells = !i && f->build_id;
 
-		pm_buf_printf(to, "%c %s%s%" PRIx64 " %" PRIx64 " %" PRIu64, kinds[l->kind],
-			      tells ? f->build_id : "", tells ? ":" : "", l->from, l->to,
-			      l->count);
-		if (l->kind == PM_LINE_BRANCH)
-			pm_buf_printf(to, " %" PRIu64, l->missed);
+		pm_buf_add(to, (const char []){ kinds[l->kind], ' ' }, 2);
+		if (!i && f->build_id)
+			pm_buf_printf(to, "%s:", f->build_id);
+		put_hex(to, l->from);
+		pm_buf_add(to, " ", 1);
+		put_hex(to, l->to);
+		pm_buf_add(to, " ", 1);
+		put_decimal(to, l->count);
+		if (l->kind == PM_LINE_BRANCH) {
+			pm_buf_add(to, " ", 1);
+			put_decimal(to, l->missed);
+		}
 		pm_buf_add(to, "\n", 1);
 	}
 }
@@ -146,7 +184,9 @@ static void fdata_place(struct pm_buf *to, const char *name, uint64_t at)
 		pm_buf_add(to, s, n);
 		s += n;
 	}
-	pm_buf_printf(to, " %" PRIx64 " ", at);
+	pm_buf_add(to, " ", 1);
+	put_hex(to, at);
+	pm_buf_add(to, " ", 1);
 }
 
 static void fdata_text(const struct pm_branch_file *f, struct pm_buf *to)
@@ -156,7 +196,10 @@ static void fdata_text(const struct pm_branch_file *f, struct pm_buf *to)
 
 		fdata_place(to, l->from_name, l->from);
 		fdata_place(to, l->to_name, l->to);
-		pm_buf_printf(to, "%" PRIu64 " %" PRIu64 "\n", l->missed, l->count);
+		put_decimal(to, l->missed);
+		pm_buf_add(to, " ", 1);
+		put_decimal(to, l->count);
+		pm_buf_add(to, "\n", 1);
 	}
 }
 

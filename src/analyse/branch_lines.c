@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* branch_lines.c - lines of branch profiles: collected, sorted, added; see branch_file.h */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/branch_file.h"
+#include "base/radix.h"
 
 void pm_branch_file_release(struct pm_branch_file *f)
 {
@@ -49,12 +51,29 @@ static uint64_t sum(uint64_t a, uint64_t b)
 	return a + b < a ? UINT64_MAX : a + b;
 }
 
+/* As by_place() says; there are names in fdata alone. */
+static void sort_lines(struct pm_branch_file *f)
+{
+	static const struct pm_radix_key place[] = {
+		{ offsetof(struct pm_branch_line, kind), 1 },
+		{ offsetof(struct pm_branch_line, from), 8 },
+		{ offsetof(struct pm_branch_line, to), 8 },
+	};
+
+	for (size_t i = 0; i < f->n; i++)
+		if (f->line[i].from_name || f->line[i].to_name) {
+			qsort(f->line, f->n, sizeof *f->line, by_place);
+			return;
+		}
+	pm_radix_sort(f->line, f->n, sizeof *f->line, place, NR(place));
+}
+
 void pm_branch_file_sort(struct pm_branch_file *f)
 {
 	size_t n = 0;
 
 	if (f->n)
-		qsort(f->line, f->n, sizeof *f->line, by_place);
+		sort_lines(f);
 	for (size_t i = 0; i < f->n; i++)
 		if (n && !by_place(&f->line[n - 1], &f->line[i])) {
 			f->line[n - 1].count = sum(f->line[n - 1].count, f->line[i].count);

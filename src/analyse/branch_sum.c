@@ -6,10 +6,12 @@
  * taken: it waits there as *portions*, a beginning and a number of times. What ran more often than
  * that was come to in another way: a new range begins. Of what ran, the oldest portions end there
  * as often as control went elsewhere; the others wait behind it. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/branch_work.h"
+#include "base/radix.h"
 #include "pugmark/pugmark.h"
 
 struct portion {
@@ -180,14 +182,17 @@ static int by_object_address(const void *a, const void *b)
 	return x->end < y->end ? -1 : x->end > y->end;
 }
 
-static int by_target(const void *a, const void *b)
-{
-	const struct branch_move *x = a, *y = b;
-
-	if (x->to_object != y->to_object)
-		return x->to_object < y->to_object ? -1 : 1;
-	return x->b.to < y->b.to ? -1 : x->b.to > y->b.to;
-}
+#define KEY(type, field) { offsetof(type, field), sizeof ((type *)0)->field }
+static const struct pm_radix_key object_address[] = {
+	KEY(struct branch_run, object), KEY(struct branch_run, lo), KEY(struct branch_run, end),
+}, target[] = {
+	KEY(struct branch_move, to_object), KEY(struct branch_move, b.to),
+}, branch[] = {
+	KEY(struct pm_branch, from), KEY(struct pm_branch, to),
+}, range[] = {
+	KEY(struct pm_branch_range, lo), KEY(struct pm_branch_range, hi),
+	KEY(struct pm_branch_range, returned),
+};
 
 static int by_branch(const void *a, const void *b)
 {
@@ -219,8 +224,7 @@ static void join_equal(struct pm_branch_object *o)
 {
 	size_t n = 0;
 
-	if (o->nbranch)
-		qsort(o->branch, o->nbranch, sizeof *o->branch, by_branch);
+	pm_radix_sort(o->branch, o->nbranch, sizeof *o->branch, branch, NR(branch));
 	for (size_t i = 0; i < o->nbranch; i++)
 		if (n && !by_branch(&o->branch[n - 1], &o->branch[i])) {
 			o->branch[n - 1].count += o->branch[i].count;
@@ -230,8 +234,7 @@ static void join_equal(struct pm_branch_object *o)
 		}
 	o->nbranch = n;
 	n = 0;
-	if (o->nrange)
-		qsort(o->range, o->nrange, sizeof *o->range, by_range);
+	pm_radix_sort(o->range, o->nrange, sizeof *o->range, range, NR(range));
 	for (size_t i = 0; i < o->nrange; i++)
 		if (n && !by_range(&o->range[n - 1], &o->range[i]))
 			o->range[n - 1].count += o->range[i].count;
@@ -277,10 +280,8 @@ void pm_branch_sum(struct branch_work *w, struct pm_branches *out)
 		if (v->to_object != PM_NONE)
 			add_branch(&out->object[v->to_object], b);
 	}
-	if (w->nmove)
-		qsort(w->move, w->nmove, sizeof *w->move, by_target);
-	if (w->nrun)
-		qsort(w->run, w->nrun, sizeof *w->run, by_object_address);
+	pm_radix_sort(w->move, w->nmove, sizeof *w->move, target, NR(target));
+	pm_radix_sort(w->run, w->nrun, sizeof *w->run, object_address, NR(object_address));
 	join_runs(w);
 	for (uint32_t k = 0; k < out->n; k++) {
 		const size_t r0 = r, m0 = m;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* counted_moves.c - what a profile with edges says of branches */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyse/branch_work.h"
 #include "analyse/counted_moves.h"
 #include "analyse/coverage_work.h"
+#include "base/radix.h"
 #include "elf/symbols.h"
 #include "isa/x86/form.h"
 #include "pugmark/pugmark.h"
@@ -207,15 +209,46 @@ static size_t cover_object(struct pm_cover *to, const struct pm_counts_object *o
 }
 
 /* ---- branches and ranges --------------------------------------------------------------------- */
+struct times {
+	struct times_at {
+		uint64_t addr, count;
+	} *v;
+	size_t n, cap, next;
+};
+
 struct summing {
 	struct pm_branches *out;
 	struct branch_work w;
 	struct process_moves m;
 	uint32_t *object;		/* of the process's: the profile's */
-	struct pm_map came;		/* address -> how often something counted led there */
-	struct pm_map ran;		/* address -> entries there */
-	struct pm_map returns;		/* addresses behind calls */
+	/* in any order, an address more than once: */
+	struct times came;		/* how often something counted led there */
+	struct times ran;		/* entries there */
+	struct times returns;		/* addresses behind calls */
 };
+
+static void add_times(struct times *t, uint64_t addr, uint64_t count)
+{
+	pm_grow(t->v, t->n, t->cap);
+	t->v[t->n++] = (struct times_at){ addr, count };
+}
+
+static void sort_times(struct times *t)
+{
+	static const struct pm_radix_key addr[] = { { offsetof(struct times_at, addr), 8 } };
+
+	pm_radix_sort(t->v, t->n, sizeof *t->v, addr, 1);
+}
+
+/* How often that is said of @addr; of @t, sorted, what is below is done with. */
+static uint64_t times_at(struct times *t, uint64_t addr)
+{
+	uint64_t sum = 0;
+
+	for (; t->next < t->n && t->v[t->next].addr <= addr; t->next++)
+		sum += t->v[t->next].addr == addr ? t->v[t->next].count : 0;
+	return sum;
+}
 
 static void add_move(struct summing *s, uint32_t from_object, uint64_t from, uint64_t to,
 		     uint64_t n, bool returns)
@@ -226,7 +259,8 @@ static void add_move(struct summing *s, uint32_t from_object, uint64_t from, uin
 
 	if (!n)
 		return;
-	*pm_map_put(&s->came, to, NULL) += n;
+	if (!returns)
+		add_times(&s->came, to, n);
 	if (from_object != PM_NONE) {
 		m.from_object = s->object[from_object];
 		m.b.from -= p->object[from_object].bias;
@@ -273,15 +307,16 @@ static void add_piece(struct summing *s, const struct piece_counts *c)
 	uint64_t from;
 	uint8_t flow;
 
-	*pm_map_put(&s->ran, x->pc, NULL) += c->total;
+	add_times(&s->ran, x->pc, c->total);
 	if (!c->n)
 		return;
 	from = x->pc + c->insn[c->n - 1].at;
 	flow = c->insn[c->n - 1].form.flow;
 	add_run(s, c, c->n, c->whole, c->goes_on);
-	*pm_map_put(&s->came, end_of(x), NULL) += c->goes_on;
+	if (c->goes_on)
+		add_times(&s->came, end_of(x), c->goes_on);
 	if (flow == PM_CLASS_CALL || flow == PM_CLASS_CALL_IND)
-		*pm_map_put(&s->returns, end_of(x), NULL) = 1;
+		add_times(&s->returns, end_of(x), 1);
 	if (c->target)
 		add_move(s, x->object, from, c->target, c->taken, false);
 	for (size_t i = 0; i < c->nto; i++)
@@ -306,17 +341,22 @@ static void add_cuts(struct summing *s)
 
 static void add_returns(struct summing *s)
 {
-	uint64_t addr, one;
+	sort_times(&s->returns);
+	sort_times(&s->ran);
+	sort_times(&s->came);
+	for (size_t i = 0; i < s->returns.n; i++) {
+		const uint64_t addr = s->returns.v[i].addr;
+		uint64_t ran;
 
-	for (size_t i = 0; pm_map_next(&s->returns, &i, &addr, &one); ) {
-		const uint64_t *ran = pm_map_get(&s->ran, addr),
-			       *came = pm_map_get(&s->came, addr);
-
-		add_move(s, PM_NONE, 0, addr, less(ran ? *ran : 0, came ? *came : 0), true);
+		if (i && s->returns.v[i - 1].addr == addr)
+			continue;
+		ran = times_at(&s->ran, addr);
+		add_move(s, PM_NONE, 0, addr, less(ran, times_at(&s->came, addr)), true);
 	}
-	pm_map_release(&s->returns);
-	pm_map_release(&s->ran);
-	pm_map_release(&s->came);
+	free(s->returns.v);
+	free(s->ran.v);
+	free(s->came.v);
+	s->returns = s->ran = s->came = (struct times){ 0 };
 }
 
 void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)

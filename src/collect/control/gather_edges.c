@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/bound.h"
+#include "base/radix.h"
 #include "collect/control/gather.h"
 #include "collect/space/space.h"
 
@@ -113,8 +114,11 @@ static int by_target(const void *a, const void *b)
 
 static void sort_targets(struct proc *p)
 {
-	if (p->ntarget)
-		qsort(p->target, p->ntarget, sizeof *p->target, by_target);
+	static const struct pm_radix_key key[] = {
+		{ offsetof(struct target_at, block), 4 }, { offsetof(struct target_at, to), 8 },
+	};
+
+	pm_radix_sort(p->target, p->ntarget, sizeof *p->target, key, NR(key));
 }
 
 /* How often each piece ran to its end and went on; the caller's to free(). */
