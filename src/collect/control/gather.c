@@ -241,6 +241,14 @@ static const struct unit *unit_from(const struct space *sp, uint32_t block, cons
 	return from;
 }
 
+uint32_t gather_flow_blocks(const struct space *sp, const struct unit *u)
+{
+	const struct blk *last = &sp->block[u->block + u->nblock - 1];
+
+	return last->flags & XL_EDGE && last->n >= XL_ENTRY && last->live < u->nblock ?
+		u->nblock - last->live : u->nblock;
+}
+
 /* A thread's counters, ascending by block, become entries of each block: of those that have one,
  * and of the others, unit by unit. An entry that was cut off before the first instruction is none.
  */
@@ -267,6 +275,7 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 		const struct xl_flow *flow = sp->flow + u->block;
 		const uint32_t end = u->block + u->nblock;
 		const size_t k0 = k;
+		uint32_t n = u->nblock;
 
 		if (first < u->block || first >= end) { /* of no unit: nobody counts there */
 			j += counted;
@@ -274,8 +283,10 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 			continue;
 		}
 		at = u;
-		scratch(s, u->nblock);
-		for (; j < c->n && c->block[j] < end; j++)
+		if (s->spaces.edges)
+			n = gather_flow_blocks(sp, u);
+		scratch(s, n);
+		for (; j < c->n && c->block[j] < u->block + n; j++)
 			s->count[c->block[j] - u->block] = c->count[j];
 		for (; k < ncut && cut[k].block < end; k++) {
 			const uint32_t i = cut[k].block - u->block;
@@ -284,17 +295,19 @@ static void derive(struct session *s, const struct proc *p, const struct space *
 			if (cut[k].uncounted && !xl_derived(&flow[i], i))
 				s->count[i] += cut[k].times;
 		}
-		xl_solve(flow, u->nblock, s->count, s->cut);
+		xl_solve(flow, n, s->count, s->cut);
 		for (size_t i = k0; i < k; i++)
 			if (!cut[i].done)
 				s->count[cut[i].block - u->block] -= cut[i].times;
-		for (uint32_t i = 0; i < u->nblock; i++) {
+		for (uint32_t i = 0; i < n; i++) {
 			const uint64_t v = s->count[i];
 
 			s->count[i] = s->cut[i] = 0;
 			if (v && !(v >> 63))	/* below zero: the thread was killed on its way */
 				add_count(&out, u->block + i, v);
 		}
+		for (; j < c->n && c->block[j] < end; j++)
+			add_count(&out, c->block[j], c->count[j]);
 	}
 	free(cut);
 	list_release(c);

@@ -12,7 +12,10 @@ bool gather_next_data(const struct session *s, off_t base, off_t end, off_t *at,
 /* Where the ascending @v has @x, or what is behind it. */
 size_t gather_index_of(const uint32_t *v, size_t n, uint32_t x);
 
-/* EDGES in translate/translate.h. What @c has of edges goes to @edge, by their blocks. */
+/* EDGES in translate/translate.h, of a profile with edges. Of how many of the blocks of @u flow is:
+ * of all but those, at the end, that stand for targets of indirect branches. */
+uint32_t gather_flow_blocks(const struct space *sp, const struct unit *u);
+/* What @c has of edges goes to @edge, by their blocks, and where indirect branches led to @p. */
 void gather_split_edges(const struct space *sp, struct proc *p, struct counts_of *c,
 			struct pm_map *edge);
 

@@ -163,14 +163,12 @@ static void likely_targets(const struct space *sp, struct proc *p, const uint32_
 	for (size_t i = 0; i < sp->nunit; i++) {
 		const struct unit *u = &sp->unit[i];
 
-		for (uint32_t k = u->block + u->nblock; k-- > u->block; ) {
+		for (uint32_t k = u->block + gather_flow_blocks(sp, u); k-- > u->block; ) {
 			const struct blk *b = &sp->block[k];
 			const uint32_t from = u->block + b->record;
 			uint64_t elsewhere;
 			size_t piece;
 
-			if (b->flags & XL_EDGE && b->n >= XL_ENTRY)
-				continue;
 			if (!(b->flags & XL_EDGE) || !b->n)
 				break;
 			piece = gather_index_of(ran, q->npiece, from);
@@ -218,7 +216,7 @@ static void conditional_edges(const struct space *sp, struct pm_counts_process *
 	for (size_t i = 0; i < sp->nunit; i++) {
 		const struct unit *u = &sp->unit[i];
 
-		for (uint32_t k = u->block + u->nblock; k-- > u->block; ) {
+		for (uint32_t k = u->block + gather_flow_blocks(sp, u); k-- > u->block; ) {
 			const struct blk *b = &sp->block[k];
 			const uint64_t *count = pm_map_get(edge, k);
 			const bool falls = b->flags & XL_FALLS;

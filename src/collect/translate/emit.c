@@ -618,8 +618,8 @@ static void add_table_edges(const struct scratch *s, struct xl_unit *u)
 			u->block[s->first_entry + t->at + i] = (struct xl_block){
 				.pc = s->entry[t->at + i], .n = XL_ENTRY, .code = u->block[k].code,
 				.code_end = u->block[k].code, .indirect = XL_NONE,
-				.live = XL_LIVE_ALL, .record = k, .prev = XL_NONE, .map = u->nmap,
-				.flow = { XL_OPEN, XL_OPEN }, .flags = XL_EDGE,
+				.live = t->at + i + 1, .record = k, .prev = XL_NONE,
+				.map = u->nmap, .flow = { XL_OPEN, XL_OPEN }, .flags = XL_EDGE,
 			};
 	}
 	u->nblock += s->nentry;
@@ -634,7 +634,8 @@ static void add_first_targets(const struct scratch *s, struct xl_unit *u)
 			u->block[u->nblock + 2 * at + i] = (struct xl_block){
 				.pc = u->block[k].pc, .n = XL_FIRST + i, .code = u->block[k].code,
 				.code_end = u->block[k].code, .indirect = XL_NONE,
-				.live = XL_LIVE_ALL, .record = k, .prev = XL_NONE, .map = u->nmap,
+				.live = (uint32_t)s->nentry + 2 * at + i + 1, .record = k,
+				.prev = XL_NONE, .map = u->nmap,
 				.flow = { XL_OPEN, XL_OPEN }, .flags = XL_EDGE,
 			};
 	}

@@ -66,7 +66,7 @@ struct xl_segment {
  * counter, side by side in that order. What such a jump counts so is not in the thread's table.
  * Other indirect jumps and calls have two each, XL_FIRST and XL_FIRST_COUNT: the `counter' of the
  * one is the address to which the thread came first from there, that of the other how often. What
- * goes elsewhere is in the table. */
+ * goes elsewhere is in the table. Of all three kinds `live' counts them, up to this one. */
 enum { XL_ENTRY = 2, XL_FIRST, XL_FIRST_COUNT };
 
 /* SAFEPOINTS. With `logged` the thread counts down RT_UNTIL, or with `bare` the cursor register in
