@@ -16,8 +16,8 @@
  * (1) where the table is: an absolute address, or that of a `lea` in the block;
  * (2) that nothing between there and the jump can fault, or change what was read;
  * (3) that no flag is live there;
- * (4) that the index is a byte, which 256 entries are enough for. Else it is compared with their
- *     number first, and behind the block there is another copy of its end, which counts as other
+ * (4) that the index is a byte, or smaller, and as many entries there are. Else it is compared with
+ *     their number first, and behind the block there is another copy of its end, which counts as other
  *     indirect jumps do;
  * and the entries have to be constants of the text's file, that all lead into it. */
 #include <string.h>
@@ -33,7 +33,7 @@
 #define UNBOUNDED_REACH	(64 << 10)	/* ... and which go no further than that from the jump */
 
 enum { OP_ADD_TO = 0x01, OP_ADD = 0x03, OP_MOVSXD = 0x63, OP_MOV = 0x8b, OP_LEA = 0x8d,
-       OP_GROUP5 = 0xff };
+       OP_GROUP1 = 0x81, OP_GROUP1_8 = 0x83, OP_GROUP5 = 0xff, PREFIX_16 = 0x66 };
 
 struct operand {
 	int reg;			/* the other one */
@@ -311,23 +311,28 @@ static bool block_address(const struct scratch *s, const struct block *b, uint32
 	return false;
 }
 
-/* (4) */
-static bool is_byte(const struct scratch *s, const struct block *b, uint32_t k, int reg)
+/* (4): movzx of a byte, or `and` with a small number: what the index is below; 0: unknown. */
+static uint32_t index_limit(const struct scratch *s, const struct block *b, uint32_t k, int reg)
 {
 	while (k-- > 0) {
 		const struct insn *i = &s->insn[b->first + k];
 		const uint8_t *p = i->p + i->x.op;
+		struct operand o;
 		unsigned rex;
 
 		if (!(i->x.write >> reg & 1))
 			continue;
-		if (!(i->x.kill >> reg & 1) || !i->x.modrm || !i->x.op || p[-1] != 0x0f ||
-		    *p != 0xb6)
-			return false;
-		rex = i->x.op > 1 && (p[-2] & 0xf0) == 0x40 ? p[-2] : 0;
-		return (int)((p[1] >> 3 & 7) | (rex & 4) << 1) == reg;
+		if (i->x.kill >> reg & 1 && i->x.modrm && i->x.op && p[-1] == 0x0f && *p == 0xb6) {
+			rex = i->x.op > 1 && (p[-2] & 0xf0) == 0x40 ? p[-2] : 0;
+			return (int)((p[1] >> 3 & 7) | (rex & 4) << 1) == reg ? 256 : 0;
+		}
+		if ((*p != OP_GROUP1_8 && *p != OP_GROUP1) || memchr(i->p, PREFIX_16, i->x.op) ||
+		    !operand(s, i, &o) || o.rm != reg || (o.reg & 7) != 4)
+			return 0;
+		return (uint64_t)x86_imm(&i->x, i->p) < 256 ?
+			       (uint32_t)x86_imm(&i->x, i->p) + 1 : 0;
 	}
-	return false;
+	return 0;
 }
 
 /* As many of the @n entries as lead into the text go to s->entry. */
@@ -360,10 +365,9 @@ static struct counted_table counted_table(struct scratch *s, const struct block 
 {
 	static const struct counted_table none;
 	struct counted_table c = { .at = (uint32_t)s->nentry };
-	uint32_t live[MAX_BLOCK_INSNS + 1], k, n;
+	uint32_t live[MAX_BLOCK_INSNS + 1], k, limit, n;
 	struct xl_table t;
 	struct operand o;
-	bool byte;
 
 	k = reading(s, b, &o, &t);
 	if (k == XL_NONE)
@@ -377,15 +381,15 @@ static struct counted_table counted_table(struct scratch *s, const struct block 
 	live_course(s, b, live);
 	if (live[k] & LV_FLAGS)							/* (3) */
 		return none;
-	byte = is_byte(s, b, k, o.index);
-	n = byte ? 256 : entries(s, b->first + b->n - 1);
+	limit = index_limit(s, b, k, o.index);
+	n = limit ? limit : entries(s, b->first + b->n - 1);
 	if (!n || n > most)
 		return none;
 	n = add_entries(s, &t, n);
 	c.n = (uint16_t)n;
 	c.insn = (uint8_t)k;
 	c.index = (uint8_t)o.index;
-	c.checked = !byte || n < 256;
+	c.checked = !limit || n < limit;
 	return c;
 }
 
