@@ -11,7 +11,7 @@
 
 #define DIGIT 11u		/* bits: two of them are what addresses in 4 MiB differ in */
 
-struct item {
+struct radix_item {
 	uint64_t key;
 	uint64_t record;		/* its number */
 };
@@ -51,7 +51,7 @@ static bool is_sorted(const uint8_t *v, size_t n, size_t size, const struct pm_r
 }
 
 /* By DIGIT bits of their keys from @shift on, from @a to @b. */
-static void sort_digit(const struct item *a, struct item *b, size_t n, unsigned shift)
+static void sort_digit(const struct radix_item *a, struct radix_item *b, size_t n, unsigned shift)
 {
 	const uint64_t mask = (1u << DIGIT) - 1;
 	size_t at[1u << DIGIT] = { 0 }, sum = 0;
@@ -71,7 +71,7 @@ static void sort_digit(const struct item *a, struct item *b, size_t n, unsigned 
 void pm_radix_sort(void *records, size_t n, size_t size, const struct pm_radix_key *key,
 		   unsigned nkey)
 {
-	struct item *a, *b, *other;
+	struct radix_item *a, *b, *other;
 	uint8_t *v = records, *was;
 
 	if (is_sorted(v, n, size, key, nkey))

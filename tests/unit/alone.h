@@ -86,7 +86,8 @@ static void alone_links_moved(struct spaces *s, struct space_user *p, uint64_t a
 
 static const struct space_hooks alone_hooks = {
 	.running = alone_running, .only_counts = alone_only_counts, .read = alone_read,
-	.likely = alone_likely, .constant = alone_constant, .note_used = alone_note_used, .links_moved = alone_links_moved,
+	.likely = alone_likely, .constant = alone_constant, .note_used = alone_note_used,
+	.links_moved = alone_links_moved,
 };
 
 static inline void alone_open(struct spaces *s)

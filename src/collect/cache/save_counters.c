@@ -26,8 +26,9 @@ static unsigned how_often(const struct saving *v, const struct unit *u, uint32_t
 	return often == NOT_SEEN_RUN && xl_derived(&v->sp->flow[u->block + k], k) ? DERIVED : often;
 }
 
-/* Counters of a table's entries stay side by side: as often as one of them has run all have. That of
- * a XL_FIRST is no counter, and is used as often as the next one. @often is of the blocks of @u. */
+/* Counters of a table's entries stay side by side: as often as one of them has run all have. That
+ * of a XL_FIRST is no counter, and is used as often as the next one. @often is of the blocks of
+ * @u. */
 static void join_entries(const struct saving *v, const struct unit *u, uint8_t *often)
 {
 	const struct blk *b = &v->sp->block[u->block];

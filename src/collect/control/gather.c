@@ -241,14 +241,6 @@ static const struct unit *unit_from(const struct space *sp, uint32_t block, cons
 	return from;
 }
 
-uint32_t gather_flow_blocks(const struct space *sp, const struct unit *u)
-{
-	const struct blk *last = &sp->block[u->block + u->nblock - 1];
-
-	return last->flags & XL_EDGE && last->n >= XL_ENTRY && last->live < u->nblock ?
-		u->nblock - last->live : u->nblock;
-}
-
 /* A thread's counters, ascending by block, become entries of each block: of those that have one,
  * and of the others, unit by unit. An entry that was cut off before the first instruction is none.
  */

@@ -35,6 +35,14 @@ size_t gather_index_of(const uint32_t *v, size_t n, uint32_t x)
 	return at;
 }
 
+uint32_t gather_flow_blocks(const struct space *sp, const struct unit *u)
+{
+	const struct blk *last = &sp->block[u->block + u->nblock - 1];
+
+	return last->flags & XL_EDGE && last->n >= XL_ENTRY && last->live < u->nblock ?
+		u->nblock - last->live : u->nblock;
+}
+
 /* Edges that are not conditional branches': where the indirect branch of block @b led so often.
  * *@first is kept from block to block: the last XL_FIRST, and what was counted there. */
 static void add_target(const struct space *sp, struct proc *p, uint32_t block, uint64_t count,

@@ -6,9 +6,9 @@
  * What is found is a guess, which the translation compares with the pointer (likely in
  * translate.h).
  *
- * Constant is what only segments have that may not be written to: not what the dynamic linker writes
- * to first (PT_GNU_RELRO). A program that has its own constants made writable, and changes them, is
- * not noticed. */
+ * Constant is what only segments have that may not be written to: not what the dynamic linker
+ * writes to first (PT_GNU_RELRO). A program that has its own constants made writable, and changes
+ * them, is not noticed. */
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -58,8 +58,10 @@ bool is_constant(struct session *s, const struct module *m, uint64_t lo, uint64_
 {
 	const struct slots *f = file_of(s, m);
 
+	lo -= m->text.bias;
+	hi -= m->text.bias;
 	for (unsigned i = 0; i < f->nconstant; i++)
-		if (lo - m->text.bias >= f->constant[i].lo && hi - m->text.bias <= f->constant[i].hi)
+		if (lo >= f->constant[i].lo && hi <= f->constant[i].hi)
 			return true;
 	return false;
 }

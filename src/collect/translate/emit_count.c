@@ -57,8 +57,8 @@ void emit_count(struct emit *e, uint32_t insn)
 	asm_map(e, insn, XL_AT_START);
 }
 
-/* The entry of block.table that is about to be read. Returns where the code is that goes elsewhere if
- * there is none, its rel32; 0: there always is. */
+/* The entry of block.table that is about to be read. Returns where the rel32 is that goes elsewhere
+ * if there is none; 0: there always is. */
 uint32_t emit_count_entry(struct emit *e)
 {
 	const struct counted_table *t = &e->b->table;
@@ -75,7 +75,7 @@ uint32_t emit_count_entry(struct emit *e)
 		asm_u32(e, 0);
 		elsewhere = here(e) - 4;
 	}
-	asm_bytes(e, "\x65", 1);				/* inc qword [counters + index * 8] */
+	asm_byte(e, 0x65);				/* inc qword [counters + index * 8] */
 	asm_byte(e, 0x48 | t->index >> 3 << 1);
 	asm_bytes(e, "\xff\x04", 2);
 	asm_byte(e, 0xc5 | (t->index & 7) << 3);

@@ -453,7 +453,8 @@ static void set_first_target(struct emit *e, const struct other_target *o)
 }
 
 /* The thread's table of targets counts the one in rcx. rdx is free; flags change. A program's
- * handler never runs in between. @o: in the cold part, where what is new may be the first target. */
+ * handler never runs in between. @o: in the cold part, where what is new may be the first
+ * target. */
 static void count_in_table(struct emit *e, const struct other_target *o)
 {
 	const uint32_t to = RT_TARGETS, counter = RT_TARGETS + 8, count = RT_TARGETS + 16;

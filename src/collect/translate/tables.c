@@ -8,22 +8,10 @@
  *   add %rdx,%rax; jmp *%rax
  *
  * and how many, from the comparison in front of it. No more than a guess: what it misses is
- * translated when control comes there, and what it finds too much is never executed.
- *
- * COUNTED TABLES. Where such a jump leads is counted by the table's index, before the instruction
- * that reads the table (EDGES in translate.h): one instruction, where to look a target up in the
- * thread's table takes fifteen. That is no guess. The block itself has to show
- * (1) where the table is: an absolute address, or that of a `lea` in the block;
- * (2) that nothing between there and the jump can fault, or change what was read;
- * (3) that no flag is live there;
- * (4) that the index is a byte, or smaller, and as many entries there are. Else it is compared with
- *     their number first, and behind the block there is another copy of its end, which counts as other
- *     indirect jumps do;
- * and the entries have to be constants of the text's file, that all lead into it. */
+ * translated when control comes there, and what it finds too much is never executed. */
 #include <string.h>
 
-#include "base/mem.h"
-#include "collect/translate/translate_internal.h"
+#include "collect/translate/tables.h"
 
 #define NEAR_INSNS	12u		/* that make up the address */
 #define FAR_INSNS	64u		/* back to where the table's address is taken */
@@ -32,24 +20,7 @@
 					 * says how long it is */
 #define UNBOUNDED_REACH	(64 << 10)	/* ... and which go no further than that from the jump */
 
-enum { OP_ADD_TO = 0x01, OP_ADD = 0x03, OP_MOVSXD = 0x63, OP_MOV = 0x8b, OP_LEA = 0x8d,
-       OP_GROUP1 = 0x81, OP_GROUP1_8 = 0x83, OP_GROUP5 = 0xff, PREFIX_16 = 0x66 };
-
-struct operand {
-	int reg;			/* the other one */
-	int rm;				/* register; -1: memory */
-	int base, index;		/* -1: none */
-	unsigned scale;
-	int32_t disp;
-};
-
-static uint8_t opcode(const struct insn *i)
-{
-	return i->p[i->x.op];
-}
-
-/* False: no modrm, or a two-byte opcode. */
-static bool operand(const struct scratch *s, const struct insn *i, struct operand *o)
+bool operand(const struct scratch *s, const struct insn *i, struct operand *o)
 {
 	const uint8_t rex = !s->in->i386 && i->x.op &&
 		(i->p[i->x.op - 1] & 0xf0) == 0x40 ? i->p[i->x.op - 1] : 0;
@@ -101,12 +72,6 @@ static bool address_in(const struct scratch *s, size_t k, int reg, uint64_t *at)
 	}
 	return false;
 }
-
-struct xl_table {
-	uint64_t at;
-	unsigned width;			/* of an entry, in bytes */
-	bool relative;			/* entries are distances from @at */
-};
 
 /* An operand [base + index * width + disp] of instruction @k. */
 static bool table_in(const struct scratch *s, size_t k, const struct operand *o, unsigned width,
@@ -181,9 +146,7 @@ static bool find_table(const struct scratch *s, size_t k, struct xl_table *t)
 	return false;
 }
 
-/* Entries of the table of the jump at @k: one more than what the nearest comparison compares with,
- * if a branch on the result follows; 0: unknown. */
-static uint32_t entries(const struct scratch *s, size_t k)
+uint32_t entries(const struct scratch *s, size_t k)
 {
 	const size_t stop = k < 2 * NEAR_INSNS ? 0 : k - 2 * NEAR_INSNS;
 
@@ -235,188 +198,5 @@ void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, ui
 		if (to != last)
 			add(s, to);
 		last = to;
-	}
-}
-
-/* ---- counted tables -------------------------------------------------------------------------- */
-/* Is what @i, of @b, reads from the table what its jump goes to? *@reg, if not negative, is the
- * register that has to be it, *@base that to be added; negative: none. */
-static bool reads_entry(const struct scratch *s, const struct insn *i, const struct operand *o,
-			int reg, int base)
-{
-	(void)s;
-	if (o->rm >= 0 || o->index < 0 || i->x.prop & (X86_TLS | X86_ADDR | X86_RIP))
-		return false;
-	if (base >= 0)
-		return opcode(i) == OP_MOVSXD && i->x.prop & X86_WIDE && o->scale == 4 &&
-		       !o->disp && o->base == base && o->reg == reg;
-	return o->scale == 8 && (reg < 0 || (opcode(i) == OP_MOV && i->x.prop & X86_WIDE &&
-					     o->reg == reg));
-}
-
-/* (1), (2): the instruction of @b that reads the table, its operand and @t but for its place.
- * XL_NONE: there is none. */
-static uint32_t reading(const struct scratch *s, const struct block *b, struct operand *o,
-			struct xl_table *t)
-{
-	const struct insn *const i = &s->insn[b->first];
-	uint32_t k = b->n - 1;
-	int reg, base = -1;
-
-	if (opcode(&i[k]) != OP_GROUP5 || !operand(s, &i[k], o))
-		return XL_NONE;
-	reg = o->rm;
-	while (reg >= 0) {
-		if (!k-- || i[k].x.kind != X86_PLAIN)
-			return XL_NONE;
-		if (i[k].x.write >> reg & 1) {
-			if (!operand(s, &i[k], o))
-				return XL_NONE;
-			if (reads_entry(s, &i[k], o, reg, base))
-				break;
-			/* add base, reg */
-			if (base >= 0 || !(i[k].x.prop & X86_WIDE) || o->rm < 0)
-				return XL_NONE;
-			if (opcode(&i[k]) == OP_ADD_TO && o->rm == reg)
-				base = o->reg;
-			else if (opcode(&i[k]) == OP_ADD && o->reg == reg)
-				base = o->rm;
-			else
-				return XL_NONE;
-		}
-		if (i[k].x.prop & X86_MAY_FAULT || (base >= 0 && i[k].x.write >> base & 1))
-			return XL_NONE;
-	}
-	*t = (struct xl_table){ .width = base >= 0 ? 4 : 8, .relative = base >= 0 };
-	return reg >= 0 || reads_entry(s, &i[k], o, -1, -1) ? k : XL_NONE;
-}
-
-/* (1): what the block has put into @reg before its instruction @k. */
-static bool block_address(const struct scratch *s, const struct block *b, uint32_t k, int reg,
-			  uint64_t *at)
-{
-	struct operand o;
-
-	while (k-- > 0) {
-		const struct insn *i = &s->insn[b->first + k];
-
-		if (!(i->x.write >> reg & 1))
-			continue;
-		if (!(i->x.prop & X86_RIP) || !(i->x.prop & X86_WIDE) || opcode(i) != OP_LEA ||
-		    !operand(s, i, &o) || o.reg != reg)
-			return false;
-		*at = rip_operand(i);
-		return true;
-	}
-	return false;
-}
-
-/* (4): movzx of a byte, or `and` with a small number: what the index is below; 0: unknown. */
-static uint32_t index_limit(const struct scratch *s, const struct block *b, uint32_t k, int reg)
-{
-	while (k-- > 0) {
-		const struct insn *i = &s->insn[b->first + k];
-		const uint8_t *p = i->p + i->x.op;
-		struct operand o;
-		unsigned rex;
-
-		if (!(i->x.write >> reg & 1))
-			continue;
-		if (i->x.kill >> reg & 1 && i->x.modrm && i->x.op && p[-1] == 0x0f && *p == 0xb6) {
-			rex = i->x.op > 1 && (p[-2] & 0xf0) == 0x40 ? p[-2] : 0;
-			return (int)((p[1] >> 3 & 7) | (rex & 4) << 1) == reg ? 256 : 0;
-		}
-		if ((*p != OP_GROUP1_8 && *p != OP_GROUP1) || memchr(i->p, PREFIX_16, i->x.op) ||
-		    !operand(s, i, &o) || o.rm != reg || (o.reg & 7) != 4)
-			return 0;
-		return (uint64_t)x86_imm(&i->x, i->p) < 256 ?
-			       (uint32_t)x86_imm(&i->x, i->p) + 1 : 0;
-	}
-	return 0;
-}
-
-/* As many of the @n entries as lead into the text go to s->entry. */
-static uint32_t add_entries(struct scratch *s, const struct xl_table *t, uint32_t n)
-{
-	const struct xl_input *in = s->in;
-
-	if (!in->constant(in->ctx, t->at, (uint64_t)n * t->width))
-		return 0;
-	for (uint32_t k = 0; k < n; k++) {
-		size_t avail = 0;
-		const uint8_t *p = in->data(in->ctx, t->at + (uint64_t)k * t->width, &avail);
-		uint64_t to = 0;
-		int32_t d = 0;
-
-		if (!p || avail < t->width)
-			return k;
-		memcpy(t->relative ? (void *)&d : (void *)&to, p, t->width);
-		if (t->relative)
-			to = t->at + (uint64_t)(int64_t)d;
-		if (to < in->lo || to >= in->hi)
-			return k;
-		pm_grow(s->entry, s->nentry, s->cap_entry);
-		s->entry[s->nentry++] = to;
-	}
-	return n;
-}
-
-static struct counted_table counted_table(struct scratch *s, const struct block *b, uint32_t most)
-{
-	static const struct counted_table none;
-	struct counted_table c = { .at = (uint32_t)s->nentry };
-	uint32_t live[MAX_BLOCK_INSNS + 1], k, limit, n;
-	struct xl_table t;
-	struct operand o;
-
-	k = reading(s, b, &o, &t);
-	if (k == XL_NONE)
-		return none;
-	t.at = (uint64_t)(int64_t)o.disp;
-	if (o.base >= 0) {
-		if (!block_address(s, b, k, o.base, &t.at))
-			return none;
-		t.at += (uint64_t)(int64_t)o.disp;
-	}
-	live_course(s, b, live);
-	if (live[k] & LV_FLAGS)							/* (3) */
-		return none;
-	limit = index_limit(s, b, k, o.index);
-	n = limit ? limit : entries(s, b->first + b->n - 1);
-	if (!n || n > most)
-		return none;
-	n = add_entries(s, &t, n);
-	c.n = (uint16_t)n;
-	c.insn = (uint8_t)k;
-	c.index = (uint8_t)o.index;
-	c.checked = !limit || n < limit;
-	return c;
-}
-
-void choose_how_targets_count(struct scratch *s)
-{
-	const struct xl_input *in = s->in;
-	const bool any = counts_targets(in) && !in->logged && !in->patchable && !in->check_bytes;
-	/* numbers of blocks fit into xl_flow */
-	uint32_t room = XL_MAX_FLOW - 1 - (uint32_t)s->nblock - (uint32_t)s->nedge_block;
-
-	s->nentry = s->nfirst = 0;
-	for (size_t k = 0; k < s->nblock; k++) {
-		const uint8_t kind = s->block[k].kind;
-
-		s->block[k].table.n = 0;
-		s->block[k].first_target = XL_NONE;
-		if (!any || (kind != X86_JMP_IND && kind != X86_CALL_IND) || room < 2)
-			continue;
-		room -= 2;		/* for its first target, or the likely one */
-		if (s->block[k].likely.where == TO_NOWHERE && flags_free(s, kind))
-			s->block[k].first_target = s->nfirst++;
-	}
-	for (size_t k = 0; k < s->nblock && in->constant && in->data; k++) {
-		struct block *b = &s->block[k];
-
-		if (b->first_target != XL_NONE && b->kind == X86_JMP_IND)
-			b->table = counted_table(s, b, room);
-		room -= b->table.n;
 	}
 }

@@ -160,8 +160,8 @@ struct xl_input {
 	const uint8_t *(*read)(void *ctx, uint64_t addr, size_t *avail);
 	/* Bytes of data at @addr likewise: jump tables; NULL: they are not looked at. */
 	const uint8_t *(*data)(void *ctx, uint64_t addr, size_t *avail);
-	/* Are the @n bytes of data at @addr what they are as long as the text is mapped, and in each
-	 * process that maps it? NULL: nothing is known of data. */
+	/* Do the @n bytes of data at @addr stay as they are while the text is mapped, and are they
+	 * the same in each process that maps it? NULL: nothing is known of data. */
 	bool (*constant)(void *ctx, uint64_t addr, uint64_t n);
 	/* Is there a block that starts at @addr? Only called inside [lo, hi). */
 	bool (*known)(void *ctx, uint64_t addr, struct xl_known *out);
