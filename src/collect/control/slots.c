@@ -11,6 +11,7 @@
  * them, is not noticed. */
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,23 +24,38 @@ static bool read_all(void *session, void *to, uint64_t at, size_t n)
 	return session_read(session, to, at, n) == (ssize_t)n;
 }
 
-/* Nothing, if the file that is there now is another one. */
-static void find_constants(const struct module *m, struct slots *f)
+/* Has the process mapped the segment from the file of @m, not to be written to? Who loads files in
+ * his own way may not have. */
+static bool maps_segment(const struct maps *maps, const struct module *m, const struct segment *g)
 {
+	const uint64_t at = g->vaddr + m->text.bias;
+	const struct mapping *x = maps_at(maps, at);
+
+	return x && x->ino == m->text.ino && x->dev == m->text.dev && !(x->prot & PROT_WRITE) &&
+	       x->off + (at - x->lo) == g->off && g->filesz <= x->hi - at;
+}
+
+/* Nothing, if the file that is there now is another one. */
+static void find_constants(struct session *s, const struct module *m, struct slots *f)
+{
+	const int fd = open(m->text.path, O_RDONLY | O_CLOEXEC);
+	struct maps maps = { 0 };
 	struct elf_head h;
 	struct segment g;
 	struct stat st;
-	const int fd = open(m->text.path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &st) && st.st_dev == m->text.dev && st.st_ino == m->text.ino) {
+	if (!fstat(fd, &st) && st.st_dev == m->text.st.st_dev &&
+	    st.st_ino == m->text.st.st_ino && session_read_maps(s, &maps)) {
 		elf_head(fd, &h);
-		for (unsigned i = 0; f->nconstant < 8 && elf_segment(&h, i, &g); i++)
-			if (g.type == PT_LOAD && g.flags & PF_R && !(g.flags & PF_W))
+		for (unsigned i = 0; f->nconstant < NR(f->constant) && elf_segment(&h, i, &g); i++)
+			if (g.type == PT_LOAD && g.flags & PF_R && !(g.flags & PF_W) &&
+			    maps_segment(&maps, m, &g))
 				f->constant[f->nconstant++] =
 					(struct constant){ g.vaddr, g.vaddr + g.filesz };
 	}
+	maps_release(&maps);
 	close(fd);
 }
 
@@ -50,7 +66,7 @@ static struct slots *file_of(struct session *s, const struct module *m)
 			return &s->slots[i];
 	pm_grow(s->slots, s->nslots, s->cap_slots);
 	s->slots[s->nslots] = (struct slots){ .dev = m->text.dev, .ino = m->text.ino };
-	find_constants(m, &s->slots[s->nslots]);
+	find_constants(s, m, &s->slots[s->nslots]);
 	return &s->slots[s->nslots++];
 }
 
