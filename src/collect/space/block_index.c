@@ -195,6 +195,8 @@ bool space_state(const struct space *sp, uint64_t code, uint32_t *block, const s
 			const struct blk *b = &sp->block[u->block + k];
 			const struct xl_map *v, *best = NULL;
 
+			if (!b->nmap && b->flags & XL_EDGE && b->n >= XL_ENTRY)
+				break;			/* tens of thousands, without code */
 			for (uint32_t j = 0; j < b->nmap; j++) {
 				v = module_map(m, b->map + j);
 				if (u->code + v->code > off)
