@@ -108,8 +108,10 @@ static bool is_back(const struct xl_input *in, const struct xl_unit *u, uint32_t
 static bool is_landing(const struct xl_input *in, const struct xl_unit *u, const struct xl_block *b,
 		       uint32_t to)
 {
-	if (to >= b->code && to < b->code_end)
-		return true;			/* within the block: over a long jump */
+	/* within the block: over a long jump; or where a safepoint in front of its direct entry
+	 * leaves (emit_clock.c) */
+	if (to >= (b->indirect != XL_NONE ? b->indirect : b->code) && to < b->code_end)
+		return true;
 	for (size_t k = 0; k < u->nblock; k++)
 		if (u->block[k].code == to)
 			return true;
