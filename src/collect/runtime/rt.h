@@ -628,6 +628,13 @@ void rt_trace_start(struct rt_block *b);	/* in the thread itself: guard pages, R
 void rt_trace_note(struct rt_block *b, u32 type, const u64 *arg, u32 narg);
 void rt_trace_state(struct rt_block *b, u64 rsp);
 void rt_trace_sysret(struct rt_block *b);
+/* Waits until the consumer has seen all that there is: what others do from here on comes behind it.
+ * In instrumented executables, where each thread has a file, there is nothing to wait for. */
+#ifdef RT_IDT
+#define rt_trace_deliver(b) ((void)(b))
+#else
+void rt_trace_deliver(struct rt_block *b);
+#endif
 /* A fault at @addr by translated code: did the buffer end there? Then *@uc goes on in the next. */
 int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
 
@@ -846,9 +853,6 @@ static inline void rt_count_answered(struct rt_block *b, u64 rsp)
 /* The same where the budget is used up: the chunk will soon be full, and it can go on counting
  * behind a short region. */
 void rt_count_spent(struct rt_block *b);
-/* Waits until the consumer has seen all that there is, if that was counted: nobody else's
- * may come before it. */
-void rt_count_deliver(struct rt_block *b);
 /* What may be counted now; 0: nothing. It waits until the chunks before this one are empty. */
 u64 rt_count_granted(struct rt_block *b);
 /* A stepped instruction sees the program's own segment register, and may change it. */

@@ -75,6 +75,7 @@ static void clone_as(struct rt_block *b, u64 flags, u64 stack, u64 tid_at, long 
 	long r;
 
 	rt_apart |= (flags & CLONE_NEWPID) != 0;
+	rt_trace_deliver(b);			/* the child begins behind what led to it */
 	if (!rt_ask(b, RQ_BLOCK, origin, rt_apart, rt_replays(b) ? b->call_length : 0,
 		    b->log_tid))
 		rt_call_native(b);
@@ -727,7 +728,7 @@ static void count_no_further(struct rt_block *b)
 	case NR_execve:
 	case NR_execveat:
 		rt_count_end(b, b->ctx.gpr[RSP]);
-		rt_count_deliver(b);
+		rt_trace_deliver(b);
 		rt_resume(b);
 	}
 }

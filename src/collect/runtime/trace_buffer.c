@@ -250,7 +250,24 @@ void rt_count_end(struct rt_block *b, u64 rsp)
 	b->r11_use = RT_R11_CURSOR;
 }
 
-#if !defined RT_IDT && !defined __i386__
+#ifndef RT_IDT
+static int all_empty(struct rt_block *b)
+{
+	for (u32 i = 1; i < TRACE_CHUNKS; i++)
+		if (!wait_empty(b, (b->chunk + i) % TRACE_CHUNKS))
+			return 0;
+	return 1;
+}
+
+void rt_trace_deliver(struct rt_block *b)
+{
+	if (!b->tracing || b->r11_use != RT_R11_CURSOR)
+		return;
+	next_chunk(b, b->cursor);
+	all_empty(b);
+}
+
+#ifndef __i386__
 #define SOON 0x40000			/* bytes: for what is left in front of a
 					 * region, and a little */
 
@@ -269,17 +286,9 @@ void rt_count_spent(struct rt_block *b)
 
 u64 rt_count_granted(struct rt_block *b)
 {
-	for (u32 i = 1; i < TRACE_CHUNKS; i++)
-		if (!wait_empty(b, (b->chunk + i) % TRACE_CHUNKS))
-			return 0;
-	return b->grant;
+	return all_empty(b) ? b->grant : 0;
 }
-
-void rt_count_deliver(struct rt_block *b)
-{
-	next_chunk(b, b->cursor);
-	rt_count_granted(b);
-}
+#endif
 #endif
 
 void rt_trace_start(struct rt_block *b)
