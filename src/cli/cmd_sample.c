@@ -94,8 +94,11 @@ static enum pm_status store_of(const char *file, const char *trace, uint64_t eve
 }
 
 /* Everything that the core needs must be there before hours are spent. */
-static enum pm_status check(const char *trace, const char *const *config, struct pm_err *err)
+static enum pm_status check(const char *trace, const char *from, const char *const *config,
+			    struct pm_err *err)
 {
+	const struct pm_format *which = NULL;
+	struct pm_source src = { 0 };
 	struct pm_walk_facts f;
 	char names[120];
 	const char *why;
@@ -110,6 +113,14 @@ static enum pm_status check(const char *trace, const char *const *config, struct
 		pm_sim_core.destroy(core);
 	}
 	err->file = trace;
+	if (from) {
+		if (pm_trace_open(trace, from, &src, &which, err) != PM_OK)
+			return PM_ERR;
+		src.ops->close(src.self);
+		if (strcmp(which->name, "pug"))
+			return pm_fail_file(err, "only .pug files can be read in parts; `pugmark "
+					    "convert -f %s` makes one of it", from);
+	}
 	s = pm_walk_facts(trace, &f, &why, err);
 	if (s == PM_END)
 		return pm_fail_file(err, "%s; `pugmark convert` makes a .pug of it", why);
@@ -138,6 +149,7 @@ int cmd_sample(int argc, char **argv)
 {
 	struct pm_sample_opts o = PM_SAMPLE_DEFAULTS;
 	const char *error = NULL, *confidence = NULL, *most = NULL, *store = NULL, *json = NULL;
+	const char *from = NULL;
 	struct pm_opt_list cores = { 0 };
 	uint64_t every = UINT64_MAX, jobs = pm_processors();
 	const struct pm_opt opts[] = {
@@ -167,6 +179,7 @@ int cmd_sample(int argc, char **argv)
 		OPT_U64(0, "every", &every, "N", "instructions of an interval of it (100k); only "
 			"multiples of 1000 have counts"),
 		OPT_HEAD("Input and output"),
+		OPT_STR('f', "from", &from, "FORMAT", "input format: pug (default: guess)"),
 		OPT_U64('j', "jobs", &jobs, "N", "threads (default: processors)"),
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
 		OPT_END
@@ -195,7 +208,7 @@ int cmd_sample(int argc, char **argv)
 	config[0] = "";
 	for (unsigned i = 0; i < cores.n; i++)
 		config[i] = cores.v[i];
-	s = check(argv[0], config, &err);
+	s = check(argv[0], from, config, &err);
 	if (!s)
 		s = store_of(store, argv[0], every, &o, &warm, &err);
 	if (!s) {

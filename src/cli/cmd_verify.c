@@ -5,6 +5,7 @@
 #include "base/printable.h"
 #include "cli/named_files.h"
 #include "cli/progress.h"
+#include "cli/results.h"
 #include "cli/traces.h"
 #include "transform/verify.h"
 
@@ -70,8 +71,11 @@ int cmd_verify(int argc, char **argv)
 		status = 1;
 	if (json && traces_json(r, json))
 		status = 1;
-	else if (!json)
+	else if (!json && !(pm_pipeline_partial(p) && pm_pipeline_starved(p))) {
+		if (pm_pipeline_partial(p))
+			printf(PARTIAL_REPORT);
 		show(pm_verify_get(sink));
+	}
 	if (pm_failed(&err))
 		traces_fail(&err);
 	if (pm_verify_failed(pm_verify_get(sink)))

@@ -198,6 +198,8 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 	}
 	o->listing.width = width;
 	if (!s && !o->quiet && !(taken && !o->text && !o->to_stderr)) {
+		if (o->partial)
+			pm_buf_printf(&out, PARTIAL_REPORT);
 		if (o->annotate)
 			s = pm_listing_print(l, &o->listing, &out, err);
 		else
@@ -303,6 +305,8 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 	else if (!s)
 		read = pm_pipeline_run(p, progress_begin(&progress, src), r, err);
 	progress_end(&progress);
+	o->partial = pm_pipeline_partial(p);
+	o->quiet |= o->partial && rest && pm_pipeline_starved(p);	/* zeros say nothing */
 	if (!s)
 		s = results_end(o, p, r, title, file, read ? &later : err);
 	if (src->ops)

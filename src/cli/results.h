@@ -9,6 +9,9 @@
 #include "cli/tree_outputs.h"
 #include "report/listing_report.h"
 
+/* What a report begins with if there is more of the trace than can be read. */
+#define PARTIAL_REPORT	"of a part of the trace: what stands before an error\n"
+
 struct pm_result;
 struct pm_format;
 struct pm_source;
@@ -22,6 +25,7 @@ struct results {
 	size_t processes, threads;	/* that ran; 0: not known */
 	uint64_t jobs;			/* threads that simulate slices of the trace; 0: none do */
 	bool to_stderr, quiet;		/* text to standard error, or nowhere */
+	bool partial;			/* text: it says that it is of a part of the trace */
 	struct pm_opt_list object;	/* PATH@ADDRESS */
 	struct pm_listing_opts listing;
 	struct pm_annotator a;

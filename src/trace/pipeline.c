@@ -53,6 +53,7 @@ struct pm_pipeline {
 	struct stage *stage;			/* as run: with expanders, then the sinks */
 	size_t nstage, cap_stage;
 	bool started, finished, partial;
+	bool fed;			/* pm_pipeline_run() has had an event */
 	bool split;				/* several threads push */
 	pthread_mutex_t parts;			/* ... and want sink.part */
 	bool packed;			/* some sink takes the short form, and it can reach it */
@@ -888,6 +889,7 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 		s = src->ops->next(src->self, &b, err);
 		if (s != PM_OK)
 			break;
+		p->fed |= b->n > 0;
 		s = pm_pipeline_push(p, b, err);
 		if (s != PM_OK)
 			break;
@@ -896,6 +898,16 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 	if (pm_pipeline_finish(p, r, err) == PM_ERR || s == PM_ERR)
 		return PM_ERR;
 	return PM_OK;
+}
+
+bool pm_pipeline_partial(const struct pm_pipeline *p)
+{
+	return p->partial;
+}
+
+bool pm_pipeline_starved(const struct pm_pipeline *p)
+{
+	return !p->fed;
 }
 
 enum pm_status pm_pipeline_run(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,

@@ -176,6 +176,11 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 				     struct pm_result *r, bool (*stop)(const void *arg),
 				     const void *arg, struct pm_err *err);
 
+/* Behind these two: results are of a part of the trace, for an error came before its end. */
+bool pm_pipeline_partial(const struct pm_pipeline *p);
+/* ... and they are of nothing, if this says so. */
+bool pm_pipeline_starved(const struct pm_pipeline *p);
+
 /* Names of facts for messages: "data addresses and sizes". Into @buf, always terminated. */
 void pm_fact_names(uint32_t facts, char *buf, size_t size);
 const char *pm_kind_name(enum pm_kind k);	/* "read", "block"... */

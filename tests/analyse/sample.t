@@ -48,6 +48,14 @@ $ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugma
 ! pugmark: -: it can be read only once; `pugmark convert` makes a .pug of it
 ! pugmark: br.pug: pug traces hold no data addresses; samples of a core need them (`pugmark run --exec` traces them)
 ? 1
+# -f says what it is, as of other commands
+$ mkdir d; for f in pug din nix; do pugmark sample -f $f din.din; done; pugmark sample d; head -c 100 /dev/zero >zeros; pugmark sample -f pug zeros
+! pugmark: din.din:0x0: not a .pug trace
+! pugmark: din.din: only .pug files can be read in parts; `pugmark convert -f din` makes one of it
+! pugmark: 'nix' is not a format (see `pugmark formats`)
+! pugmark: d: is a directory
+! pugmark: zeros:0x0: not a .pug trace
+? 1
 # 40 samples, and their intervals of 95 %: at least 33 hold the whole (fewer do once in 1,400 times, if each does with 95 %); they are less than two thirds as wide as without the regression, whose estimate is not the same
 $ for s in $(seq 40); do pugmark sample -q -j 1 --most 20% --error 0 --training 100k --every 10k --store st4 --seed $s --json t.json gz.pug >/dev/null; awk -F'[:,]' -v w="$(cat cpi)" '{ gsub(/[" ]/, "", $1) } $1 == "cpi" { c = $2 } $1 == "error" { e = $2 } $1 == "plain_error" { p = $2 } $1 == "plain_cpi" { q = $2 } $1 == "explained" { r = $2 } $1 == "counts" { n = $2 } END { d = c / w - 1; print (d < e && -d < e), e, p, (r > 0.5 && n > 5 && c != q) }' t.json; done >seeds; awk '{ held += $1; e += $2; p += $3; good += $4 } END { print (held >= 33), (e < p / 1.5), good }' seeds
 > 1 1 40

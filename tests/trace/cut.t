@@ -28,6 +28,7 @@ $ head -c 700 $TESTS/data/blocks.pug >cut.pug; pugmark info cut.pug
 ! pugmark: cut.pug:0x292: the trace is cut here, after 400 instructions
 ? 1
 $ head -c -10 $TESTS/data/blocks.pug >cut.pug; pugmark verify cut.pug
+> of a part of the trace: what stands before an error
 > 400 instructions
 >   flow     not applicable
 >   block    good: 48 looked at
@@ -57,20 +58,6 @@ $ printf 'certainly no trace at all\n' >other.pug; pugmark dump -f pug other.pug
 ! pugmark: other.pug:0x0: not a .pug trace
 ? 1
 $ cp $TESTS/data/blocks.pug bad.pug; printf X | dd of=bad.pug bs=1 seek=600 conv=notrunc status=none; pugmark verify bad.pug
-> 0 instructions
->   flow     not applicable
->   block    not applicable
->   slot     not applicable
->   size     not applicable
->   map      not applicable
->   rep      not applicable
->   code     not applicable
->   branch   not applicable
->   calls    not applicable
->   time     not applicable
->   exit     not applicable
->   bus      not applicable
->   uop      not applicable
 ! pugmark: bad.pug:0x16a: the record here has a wrong checksum
 ? 1
 $ gzip -c $TESTS/data/blocks.pug | head -c 500 >cut.gz; pugmark dump cut.gz | wc -l
@@ -95,3 +82,20 @@ $ for n in 600 100000 105300; do head -c $n $TESTS/data/real.pug >cut.pug; pugma
 > after 0 instructions
 > after 0 instructions
 > after 200000 instructions
+# A report of a trace that is cut says so; where there is nothing to report the error comes alone.
+$ head -c 700 $TESTS/data/blocks.pug >cut.pug; for c in 'sim --cache l1d=1k' mix annotate verify; do pugmark $c cut.pug 2>&1 | sed -n '1p;$p'; done
+> of a part of the trace: what stands before an error
+> pugmark: cut.pug:0x292: the trace is cut here, after 400 instructions
+> of a part of the trace: what stands before an error
+> pugmark: cut.pug:0x292: the trace is cut here, after 400 instructions
+> of a part of the trace: what stands before an error
+> pugmark: cut.pug:0x292: the trace is cut here, after 400 instructions
+> of a part of the trace: what stands before an error
+> pugmark: cut.pug:0x292: the trace is cut here, after 400 instructions
+$ head -c 600 $TESTS/data/real.pug >cut.pug; for c in 'sim --cache l1d=1k' 'sim -s objects' mix annotate verify; do pugmark $c cut.pug 2>&1; done
+> pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
+> pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
+> pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
+> pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
+> pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
+? 1

@@ -11,7 +11,7 @@ $ ls part.pug* && wc -c <part.pug && cmp -n 7168 all.pug part.pug
 # and events are before it
 $ field() { od -An -t u$2 -j $((at + $1)) -N $2 all.pug | tr -d ' '; }; at=32; while [ $((at + 48 + $(field 4 4))) -le 7168 ]; do at=$((at + 48 + $(field 4 4))); done
 + pugmark dump part.pug >part 2>said; head -c $(wc -c <part) all | cmp - part; [ $(wc -l <part) = $(field 16 8) ] && [ $(field 8 8) -gt 1000 ] && pugmark verify part.pug 2>>said | sed "s/^$(field 8 8) /N /; 1q"; sed "s/:$(printf 0x%x $at):/:AT:/; s/ $(field 8 8) / N /" said >&2
-> N instructions
+> of a part of the trace: what stands before an error
 ! pugmark: part.pug:AT: the trace is cut here, after N instructions
 ! pugmark: part.pug:AT: the trace is cut here, after N instructions
 $ for n in 1 2 4 8 10 12 14; do (ulimit -f $n; pugmark convert -q $TESTS/data/formats/steps.drmemtrace p$n.pug -t pug:fast,chunk=100 2>e; echo "$n $? $(wc -l <e)"); pugmark dump p$n.pug 2>e >p; wc -l <e; head -c $(wc -c <p) all | cmp - p; done
