@@ -35,7 +35,8 @@ enum pm_status pm_walk_facts(const char *path, struct pm_walk_facts *f, const ch
 
 	*why = NULL;
 	*f = (struct pm_walk_facts){ 0 };
-	if (!strcmp(path, "-") || (!stat(path, &is) && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))) {
+	if (!strcmp(path, "-") ||
+	    (!stat(path, &is) && !S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode))) {
 		*why = "it can be read only once";
 		return PM_END;
 	}

@@ -12,6 +12,7 @@
 
 #include <elfutils/libdw.h>
 #include <gelf.h>
+#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "elf/kept_names.h"
@@ -40,7 +41,9 @@ struct elf_unit {			/* addresses of a compilation unit */
 
 struct pm_elf {
 	char *path;
-	int fd, debug_fd;		/* -1: not open */
+	int fd, debug_fd;		/* -1: not open, or no longer */
+	bool on_disk;			/* and this is the file: */
+	struct stat file;
 	Elf *elf, *debug;		/* debug: the separate file; NULL: none */
 	Dwarf *dwarf;
 	char *build_id;			/* NULL: none */

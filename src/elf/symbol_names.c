@@ -374,21 +374,22 @@ static void pack(struct pm_elf *e)
 
 void elf_read_names(struct pm_elf *e)
 {
-	struct stat file = { 0 }, debug = { 0 };
+	const struct stat *file = &e->file;
+	struct stat debug = { 0 };
 	bool keep;
 
 	if (e->named)
 		return;
 	e->named = true;
 	/* a small file is read as fast */
-	keep = e->build_id && strlen(e->build_id) >= 4 && e->fd >= 0 && !fstat(e->fd, &file) &&
-	       file.st_size > WORTH_KEEPING;
+	keep = e->build_id && strlen(e->build_id) >= 4 && e->on_disk &&
+	       file->st_size > WORTH_KEEPING;
 	if (keep) {
 		char path[256];
 
 		if (stat(elf_debug_path(e, path, sizeof path), &debug))
 			debug = (struct stat){ 0 };
-		if (elf_kept_load(&e->kept, e->build_id, &file, &debug)) {
+		if (elf_kept_load(&e->kept, e->build_id, file, &debug)) {
 			e->scanned_frames = true;
 			return;
 		}
@@ -399,7 +400,7 @@ void elf_read_names(struct pm_elf *e)
 	pack(e);
 	if (keep) {
 		elf_read_frames(e);
-		elf_kept_save(&e->kept, e->build_id, &file, &debug);
+		elf_kept_save(&e->kept, e->build_id, file, &debug);
 	}
 }
 

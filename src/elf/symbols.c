@@ -78,6 +78,25 @@ static char *read_build_id(Elf *elf)
 	return s;
 }
 
+/* Each simulator has all of a program's libraries open, which may be hundreds, and debug files.
+ * What is mapped needs no descriptor, but that libdw asks it for the directory of further files:
+ * dwz's, and split units', whose skeletons have .debug_addr. */
+static void leave_mapped(Elf *elf, int *fd)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, &sh) &&
+		    (!strcmp(elf_section_name(elf, &sh), ".gnu_debugaltlink") ||
+		     !strcmp(elf_section_name(elf, &sh), ".debug_addr")))
+			return;
+	if (elf_cntl(elf, ELF_C_FDREAD))
+		return;
+	close(*fd);
+	*fd = -1;
+}
+
 static struct pm_elf *finish_open(struct pm_elf *e, const char *build_id, struct pm_err *err)
 {
 	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF) {
@@ -113,7 +132,11 @@ struct pm_elf *pm_elf_open(const char *path, const char *build_id, struct pm_err
 		return NULL;
 	}
 	e->elf = elf_begin(e->fd, ELF_C_READ_MMAP, NULL);
-	return finish_open(e, build_id, err);
+	e->on_disk = !fstat(e->fd, &e->file);
+	e = finish_open(e, build_id, err);
+	if (e)
+		leave_mapped(e->elf, &e->fd);
+	return e;
 }
 
 struct pm_elf *pm_elf_open_memory(const void *p, size_t n, const char *name, struct pm_err *err)
@@ -209,6 +232,8 @@ void elf_look_for_debug(struct pm_elf *e)
 		e->debug = NULL;
 	}
 	free(id);
+	if (e->debug)
+		leave_mapped(e->debug, &e->debug_fd);
 }
 
 const uint8_t *pm_elf_code_at(struct pm_elf *e, uint64_t addr, size_t *n)

@@ -11,3 +11,9 @@ $ for l in "-v 4000000" "-f 100"; do (ulimit $l; pugmark run -q -o /dev/null -- 
 + [ ! -s said ] || cat said; [ -s said ] || printf '%s\n' 'pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on address space (ulimit -v -H) is N KiB' 'pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on the size of files (ulimit -f -H) is N KiB'
 > pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on address space (ulimit -v -H) is N KiB
 > pugmark: tracing needs N GiB, most of which is only reserved; the hard limit on the size of files (ulimit -f -H) is N KiB
+# Files whose names and lines are known are not kept open, by whichever simulator: few may be open.
+$ (ulimit -n 24; pugmark run -q --usual --html few.html -- true 2>&1); grep -o '__libc_start_main[a-z_0-9]*' few.html | head -n 1 | cut -c 1-17
+> __libc_start_main
+# With fewer still a process may have to go on untraced, and why is said.
+$ for n in $(seq 6 14); do (ulimit -n $n; pugmark run -q -o /dev/null -- sh -c '/bin/true; /bin/true' 2>&1); done | grep -o 'its memory map cannot be read: .*' | sort -u
+> its memory map cannot be read: Too many open files

@@ -436,8 +436,10 @@ bool is_runtime(const struct session *s, const struct space *sp, const struct ma
 bool inject_maps(struct session *s, pid_t pid, struct rt_boot *boot, struct space *sp, char *why,
 		 size_t n)
 {
+	errno = 0;
 	if (!maps_read(pid, &s->spaces.maps)) {
-		snprintf(why, n, "its memory map cannot be read");
+		snprintf(why, n, "its memory map cannot be read%s%s", errno ? ": " : "",
+			 errno ? strerror(errno) : "");
 		return false;
 	}
 	for (const struct mapping *x = s->spaces.maps.v; x < s->spaces.maps.v + s->spaces.maps.n;
