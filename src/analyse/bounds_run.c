@@ -3,6 +3,7 @@
  * lanes */
 #include "analyse/bounds_work.h"
 #include "base/mem.h"
+#include "base/vectors.h"
 
 #define INLINE inline __attribute__((always_inline))	/* for the sake of their attributes */
 
@@ -22,7 +23,7 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
-#define TARGET __attribute__((target("avx2")))
+#define TARGET __attribute__((target(PM_AVX2)))
 #define ON(name) avx2_##name
 #define LATER(a, b) ((lanes_t)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
 #define SOONER(a, b) ((lanes_t)_mm256_min_epi32((__m256i)(a), (__m256i)(b)))
@@ -39,7 +40,7 @@ void bounds_run_plain(struct bounds_group *g, struct bounds_group *h, const stru
 void bounds_run(struct bounds_group *g, struct bounds_group *h, const struct bounds_batch *b)
 {
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("avx2")) {
+	if (pm_has_avx2()) {
 		avx2_run(g, h, b);
 		return;
 	}

@@ -6,25 +6,25 @@
 #include "analyse/bp_tage.h"
 #include "analyse/bpred.h"
 #include "base/mem.h"
+#include "base/vectors.h"
 
 #define INLINE	static inline __attribute__((always_inline))
 /* Of what runs often there are two, one for processors where a lane of each table fits into a
  * register. */
-#define TARGET_AVX2	__attribute__((target("avx2,bmi,bmi2")))
+#define TARGET_AVX2	__attribute__((target(PM_AVX2)))
 
 bool tage_plain, tage_no_512;
 
 static inline bool use_avx2(void)
 {
-	return !tage_plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+	return !tage_plain && pm_has_avx2();
 }
 
 /* The same with instructions of three operands, and the corrector's lanes in one register. */
-#define TARGET_512	__attribute__((target("avx2,avx512f,avx512bw,avx512vl,bmi,bmi2")))
+#define TARGET_512	__attribute__((target(PM_AVX512)))
 static inline bool use_512(void)
 {
-	return use_avx2() && !tage_no_512 && __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512vl");
+	return !tage_plain && !tage_no_512 && pm_has_avx512();
 }
 
 /* ---- history (1), (2): bits in a ring, and folds that are kept up to date ------------------- */

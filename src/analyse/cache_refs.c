@@ -6,9 +6,7 @@ bool cache_refs_plain;
 bool cache_refs_fit(const struct ref_side side[2], bool tlb)
 {
 	return !tlb && side[0].ways && side[1].ways && side[0].tag != side[1].tag &&
-	       side[0].line_mask == side[1].line_mask && !cache_refs_plain &&
-	       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-	       __builtin_cpu_supports("bmi2");
+	       side[0].line_mask == side[1].line_mask && !cache_refs_plain && pm_has_avx512();
 }
 
 /* Eight events: words that have kind, flags and size, and addresses. */

@@ -10,6 +10,7 @@
 #include <immintrin.h>
 
 #include "analyse/cache_set.h"
+#include "base/vectors.h"
 
 #define REF_INLINE	static inline __attribute__((always_inline))
 
@@ -251,7 +252,7 @@ void ref_look_up(const struct ref_calls *calls, void *ctx, const struct ref_side
 }
 
 /* With the usual number of ways built in. Who calls it is compiled for REF_TARGET. */
-#define REF_TARGET	__attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt")))
+#define REF_TARGET	__attribute__((target(PM_AVX512)))
 REF_INLINE __attribute__((target("avx512f")))
 void ref_look_up_all(const struct ref_calls *calls, void *ctx, const struct ref_side side[2],
 		     const struct ref_list *list, const struct pm_event *ev)

@@ -6,6 +6,7 @@
 #include "analyse/core_slots.h"
 #include "analyse/core_work.h"
 #include "base/mem.h"
+#include "base/vectors.h"
 
 #define AHEAD_FIRST	1024		/* cycles that the calendar covers at first; it grows */
 #define BUSY_MOST	64		/* more than the cycles that a port stays taken */
@@ -909,7 +910,7 @@ bool core_run_plain;
 
 #ifdef __x86_64__
 /* The same for processors whose instructions do more at once. */
-static __attribute__((target("avx2,bmi,bmi2")))
+static __attribute__((target(PM_AVX2)))
 void run_avx2(struct pm_core *k, const struct core_insn *op, size_t n, const struct core_ref *load,
 	      const struct core_ref *store)
 {
@@ -921,7 +922,7 @@ void core_run(struct pm_core *k, const struct core_insn *op, size_t n, const str
 	      const struct core_ref *store)
 {
 #ifdef __x86_64__
-	if (!core_run_plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) {
+	if (!core_run_plain && pm_has_avx2()) {
 		run_avx2(k, op, n, load, store);
 		return;
 	}

@@ -5,6 +5,7 @@
 
 #include "analyse/lru_below.h"
 #include "base/check.h"
+#include "base/vectors.h"
 
 #define AHEAD	8			/* requests between fetching sets and using them */
 #define WAY_DIRTY	1u
@@ -27,7 +28,7 @@ struct lru_below *lru_below_new(const struct pm_level_conf *lc)
 	b->tag_shift = b->line_shift + __builtin_ctzll(lru_sets_of(lc));
 	b->request = pm_alloc((BELOW_REQUESTS + BELOW_ROOM) * sizeof *b->request);
 	b->recent = pm_alloc(lru_sets_of(lc) * sizeof *b->recent);
-	b->plain = lru_below_plain || !__builtin_cpu_supports("avx512f");
+	b->plain = lru_below_plain || !pm_has_avx512();
 	b->ntag = 1;
 	b->cap_tag = 64;
 	b->tag = pm_alloc(b->cap_tag * sizeof *b->tag);

@@ -88,12 +88,7 @@ $ pugmark convert -q r.pugrec r.pug && pugmark convert -q -j 2 r.pugrec j.pug &&
 > j.pug: good
 > 1
 # Processes that share memory, with programs of tests for 64-bit ones.
-$ cat >narrow <<'E'
-+ # narrow TEST NAME: the program NAME.c that the test writes, for 32 bits
-+ "$TESTS/written-by" record/$1 $2.c >$2.c
-+ gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -O1 -pthread -o $2 $2.c
-+ E
-$ for x in 'shared-memory shared' 'shared-memory threads' 'system-v seg' 'posix-shared shm' 'posix-shared twice' 'shared-files s' 'robust robust' 'group-killed workers'; do sh narrow $x; sh both ./${x#* }; done; sh both ./shared file
+$ for x in 'shared-memory shared' 'shared-memory threads' 'system-v seg' 'posix-shared shm' 'posix-shared twice' 'shared-files s' 'robust robust' 'group-killed workers'; do "$TESTS/record/narrow" $x; sh both ./${x#* }; done; sh both ./shared file
 > shared 0
 > threads 0
 > seg 3

@@ -2,12 +2,7 @@
 # needs: $PROGRAMS/i386/args
 # if: "$TESTS/can-32-bit"
 # timeout: 300
-$ cat >narrow <<'E'
-+ # narrow TEST NAME: the program NAME.c that the test writes, for 32 bits
-+ "$TESTS/written-by" record/$1 $2.c >$2.c
-+ gcc -m32 -idirafter /usr/include/$(uname -m)-linux-gnu -w -O1 -pthread -o $2 $2.c
-+ E
-$ sh narrow vm-process v; sh narrow vm-process-ends w
+$ "$TESTS/record/narrow" vm-process v; "$TESTS/record/narrow" vm-process-ends w
 $ cat > again <<'end'
 + pugmark record -q $chaos -o r.pugrec -- "$@" > a 2> e < /dev/null
 + sa=$?
