@@ -99,3 +99,5 @@ $ head -c 600 $TESTS/data/real.pug >cut.pug; for c in 'sim --cache l1d=1k' 'sim 
 > pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
 > pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
 ? 1
+$ pugmark convert -q -t champsim $TESTS/data/formats/steps.drmemtrace x; head -c 1000 x >cut; pugmark info cut 2>/dev/null | tail -n 2 | grep complete
+> complete        no
