@@ -17,12 +17,12 @@ $(B)/man/.made: $(B)/pugmark docs/man.awk $(wildcard docs/man/*)
 	@cp docs/man/*.[13] $(@D)
 	@$(B)/pugmark help | sed -n 's/^  \([a-z][a-z0-9-]*\)  *\(.*\)/\1 \2/p' | \
 	while read -r name about; do \
-		$(B)/pugmark $$name --help </dev/null | awk -v name="$$name" -v about="$$about" \
+		PUGMARK_COLUMNS= $(B)/pugmark $$name --help </dev/null | awk -v name="$$name" -v about="$$about" \
 			-v version="$(VERSION)" -v extra="docs/man/$$name.roff" -f docs/man.awk \
 			> $(@D)/pugmark-$$name.1 || exit 1; \
 	done
 	@for sub in $(SUBCOMMANDS); do \
-		$(B)/pugmark $$(echo $$sub | tr / ' ') --help </dev/null | \
+		PUGMARK_COLUMNS= $(B)/pugmark $$(echo $$sub | tr / ' ') --help </dev/null | \
 			awk -v name="$$(echo $$sub | tr / -)" -v about="$${sub#*/} of pugmark-$${sub%/*}(1)" \
 			-v version="$(VERSION)" -v extra=/dev/null -f docs/man.awk \
 			> $(@D)/pugmark-$$(echo $$sub | tr / -).1 || exit 1; \

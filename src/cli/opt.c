@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/near.h"
@@ -12,6 +13,7 @@
 #include "base/printable.h"
 #include "cli/manners.h"
 #include "cli/opt.h"
+#include "report/width.h"
 
 static bool verbose, quiet, help_wanted;	/* find_option() does what these say */
 
@@ -55,6 +57,78 @@ void pm_opt_usage(const struct pm_opt_help *help, const char *fmt, ...)
 	exit(2);
 }
 
+/* @text goes on at column @at, and is as wide as the terminal. */
+static void print_wrapped(const char *text, size_t at, size_t indent)
+{
+	struct pm_buf b = { 0 };
+
+	pm_report_wrapped(&b, text, at, indent, pm_report_width(STDOUT_FILENO));
+	fwrite(b.p, 1, b.n, stdout);
+	pm_buf_release(&b);
+}
+
+/* Several ways to call it are a line each, below the first. */
+static void print_usage(const char *usage)
+{
+	char line[512];
+
+	for (size_t n; *usage; usage += n + (usage[n] != 0)) {
+		const size_t indent = strspn(usage, " ");
+
+		n = strcspn(usage, "\n");
+		snprintf(line, sizeof line, "%.*s", (int)(n - indent), usage + indent);
+		printf("%*s", (int)indent, "");
+		print_wrapped(line, 7, 11);
+	}
+}
+
+#define EXAMPLE_ABOUT 6
+#define PROSE_LINE 70		/* columns: the next line may go on with the sentence */
+
+/* A line that begins with spaces: an example stays as it is, to be copied; what it says about it
+ * stands below, if there is no room. */
+static void print_example(char *line, size_t width)
+{
+	char *about = strlen(line) > width ? strstr(line + strspn(line, " "), "  ") : NULL;
+
+	if (!about) {
+		printf("%s\n", line);
+		return;
+	}
+	*about++ = 0;
+	printf("%s\n%*s", line, EXAMPLE_ABOUT, "");
+	print_wrapped(about + strspn(about, " "), EXAMPLE_ABOUT, EXAMPLE_ABOUT);
+}
+
+/* Prose is as wide as the terminal. */
+static void print_prose(const char *text)
+{
+	const size_t width = pm_report_width(STDOUT_FILENO);
+	struct pm_buf b = { 0 };
+
+	while (*text) {
+		const size_t n = strcspn(text, "\n");
+		const char *next = text + n + (text[n] != 0);
+
+		pm_buf_add(&b, text, n);
+		if (width < PM_ANY_WIDTH && *text != ' ' && n > PROSE_LINE && *next &&
+		    *next != ' ' && *next != '\n') {
+			pm_buf_add(&b, " ", 1);
+		} else {
+			pm_buf_add(&b, "", 1);
+			if (*text == ' ')
+				print_example((char *)b.p, width);
+			else
+				print_wrapped((const char *)b.p, 0, 0);
+			b.n = 0;
+		}
+		text = next;
+	}
+	pm_buf_release(&b);
+}
+
+#define ABOUT_COLUMN 30
+
 static void print_options(const struct pm_opt *opts, const struct pm_opt *but)
 {
 	for (const struct pm_opt *o = opts; o->kind != PM_OPT_END; o++) {
@@ -77,24 +151,32 @@ static void print_options(const struct pm_opt *opts, const struct pm_opt *but)
 		if (o->arg && n < (int)sizeof left)
 			snprintf(left + n, sizeof left - n,
 				 o->kind == PM_OPT_OPTSTR ? "[=%s]" : " %s", o->arg);
-		if (strlen(left) > 28)
-			printf("%s\n%-30s%s\n", left, "", o->about);
+		if (strlen(left) > ABOUT_COLUMN - 2)
+			printf("%s\n%*s", left, ABOUT_COLUMN, "");
 		else
-			printf("%-30s%s\n", left, o->about);
+			printf("%-*s", ABOUT_COLUMN, left);
+		print_wrapped(o->about, ABOUT_COLUMN, ABOUT_COLUMN);
 	}
 }
 
 static void print_help(const struct pm_opt *opts, const struct pm_opt_help *help)
 {
-	printf("usage: %s\n\n%s\n", help->usage, help->about);
-	for (const struct pm_opt_command *c = help->commands; c && c->name; c++)
-		printf("%s  %-14s %s\n", c == help->commands ? "\n" : "", c->name, c->about);
+	printf("usage: ");
+	print_usage(help->usage);
+	printf("\n");
+	print_prose(help->about);
+	for (const struct pm_opt_command *c = help->commands; c && c->name; c++) {
+		printf("%s  %-14s ", c == help->commands ? "\n" : "", c->name);
+		print_wrapped(c->about, 17, 17);
+	}
 	if (opts->kind != PM_OPT_END)
 		printf("\n");
 	print_options(opts, NULL);
 	print_options(pm_opt_common, opts);
-	if (help->tail)
-		printf("\n%s\n", help->tail);
+	if (help->tail) {
+		printf("\n");
+		print_prose(help->tail);
+	}
 	exit(0);
 }
 

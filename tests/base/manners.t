@@ -103,3 +103,8 @@ $ pugmark run -q --exec -o pipe.pug -- seq 20000 > out; for c in 'dump pipe.pug'
 > 1
 > pugmark: standard output: cannot write: Broken pipe
 > 1
+# Help is as wide as the terminal, or as $PUGMARK_COLUMNS says; into a pipe it is not cut. Examples stay lines that can be copied.
+$ for c in $(sed -n 's/^  \([a-z][a-z0-9-]*\)  .*/\1/p' help); do PUGMARK_COLUMNS=80 pugmark $c --help | awk -v c=$c 'length > 80 && !/^  pugmark / { print c ": " $0 }'; done
+$ for w in 40 80; do PUGMARK_COLUMNS=$w pugmark run --help | tr -s ' \n' '  ' >$w; done; PUGMARK_COLUMNS= pugmark run --help | tr -s ' \n' '  ' | cmp - 40; cmp 40 80
+$ PUGMARK_COLUMNS= pugmark run --help | grep -c '.\{90\}' | grep -c ..
+> 1
