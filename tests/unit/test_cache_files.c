@@ -345,6 +345,39 @@ static void saved_at_the_end(void **state)
 	unlinkat(s.cache->fd, key, 0);
 }
 
+/* Also where nothing is counted, only pages of the shadow that a run has needed are filled at once. */
+static void needed_pages_are_foreseen(void **state)
+{
+	struct space *sp, *next;
+	struct module *m;
+
+	(void)state;
+	for (unsigned bare = 0; bare < 2; bare++) {
+		uint64_t pc;
+
+		s.bare = bare;
+		alone_make_text();
+		sp = load(ALONE_LO, DISTANCE, false);
+		strcpy(key, sp->module[0].stored.key);
+		work(sp);
+		memset(sp->module[0].stored.needed, 0, shadow_bits(&sp->module[0]));
+		pc = sp->block[any(sp->nblock)].pc;
+		shadow_note_used(&sp->module[0], pc);
+		cache_save(&s, sp, true);
+		next = load(ALONE_LO, DISTANCE, false);
+		m = &next->module[0];
+		assert_non_null(m->stored.file);
+		for (uint64_t k = 0; k < ALONE_TEXT; k++)
+			if (k / SHADOW_TEXT != (pc - m->text.lo) / SHADOW_TEXT)
+				assert_int_equal(entry(m, k), UINT64_MAX);
+		compare_entries(sp, next);
+		release(next);
+		release(sp);
+		unlinkat(s.cache->fd, key, 0);
+	}
+	s.bare = false;
+}
+
 /* ---- files that are not taken ---------------------------------------------------------------- */
 struct bytes {
 	uint8_t *p;
@@ -718,6 +751,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(loaded_is_saved, begin, end),
 		cmocka_unit_test_setup_teardown(saved_at_the_end, begin, end),
+		cmocka_unit_test_setup_teardown(needed_pages_are_foreseen, begin, end),
 		cmocka_unit_test_setup_teardown(not_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(damage_is_noticed, begin, end),
 		cmocka_unit_test_setup_teardown(other_sizes_are_noticed, begin, end),

@@ -354,8 +354,6 @@ static void save_module(struct spaces *s, struct space *sp, uint32_t mi, struct 
 			m->stored.file && m->stored.file->module < mi ? m->stored.file->module : mi,
 	};
 	cache_identify(&m->text.st, &f->id);
-	if (s->records || s->bare)	/* counts nothing: whatever may be needed */
-		memset(m->stored.needed, 255, shadow_bits(m));
 	save_sort(m->stored.new_indirect.p, m->stored.new_indirect.n / 4, 1);
 	number_units(&v);
 	save_number_counters(&v);

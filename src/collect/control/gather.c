@@ -354,7 +354,7 @@ static const uint8_t *code_of(struct session *s, const struct space *sp, uint32_
 
 void gather_used(struct session *s, struct space *sp)
 {
-	if (sp->i386 || s->tracer)		/* shadows of another kind; all of it is foreseen */
+	if (sp->i386 || s->tracer)		/* shadows of another kind; nothing is counted */
 		return;
 	for (size_t i = 0; i < s->nproc; i++) {
 		const struct proc *p = s->proc[i];

@@ -80,7 +80,10 @@ struct module *module_at(struct space *sp, uint64_t pc)
 	return NULL;
 }
 
-struct module *module_at(struct space *sp, uint64_t pc);
+/* Who reads a page of a mapped file for the first time gets the fifteen around it as well, who writes
+ * gets one, a copy. Of a large file's blocks a run looks at a few here and there: it writes first, what
+ * is there already. */
+#define MANY_BLOCKS (1u << 17)
 
 static struct blk *find_cached(struct space *sp, uint64_t pc)
 {
@@ -97,8 +100,11 @@ static struct blk *find_cached(struct space *sp, uint64_t pc)
 		const uint32_t no = m->stored.targets[i] % MAX_TARGETS;
 		struct blk *b = &sp->block[m->stored.first_block + no];
 
-		if (m->stored.targets[i] == target_entry(off, no) && no < m->stored.nblock &&
-		    b->pc == pc)
+		if (m->stored.targets[i] != target_entry(off, no) || no >= m->stored.nblock)
+			continue;
+		if (m->stored.nblock >= MANY_BLOCKS)
+			__atomic_fetch_or(&b->code, 0, __ATOMIC_RELAXED);
+		if (b->pc == pc)
 			return b->flags & BLK_IS_DEAD ? NULL : b;
 	}
 	return NULL;

@@ -244,7 +244,7 @@ uint32_t *shadow_copy_index(const struct module *m)
 	return m->shadow.entry_from ? memcpy(pm_alloc(n), m->shadow.entry_from, n) : NULL;
 }
 
-/* Where a large page of the shadow has much that is needed, it is one: each return reads it. */
+/* Where half of a large page of the shadow is needed, it is one: each return reads it. */
 static void make_shadow_large(const struct spaces *s, const struct module *m)
 {
 	const uint64_t end = m->shadow.off + m->shadow.len;
@@ -256,7 +256,7 @@ static void make_shadow_large(const struct spaces *s, const struct module *m)
 
 		for (uint32_t i = 0; i < LARGE_PAGE / PAGE; i++)
 			n += has_page(m->stored.needed, first + i);
-		if (n >= LARGE_PAGE / PAGE / 4)
+		if (n >= LARGE_PAGE / PAGE / 2)
 			make_large_pages(s, at, LARGE_PAGE);
 	}
 }
