@@ -62,6 +62,14 @@ static ssize_t alone_read(struct spaces *s, void *to, uint64_t at, size_t n)
 	return -1;
 }
 
+static bool alone_text_is_written;
+
+static bool alone_unwritten(struct spaces *s, uint64_t lo, uint64_t hi)
+{
+	(void)s, (void)lo, (void)hi;
+	return !alone_text_is_written;
+}
+
 static uint64_t alone_likely(struct spaces *s, const struct module *m, uint64_t slot)
 {
 	(void)s, (void)m, (void)slot;
@@ -86,8 +94,8 @@ static void alone_links_moved(struct spaces *s, struct space_user *p, uint64_t a
 
 static const struct space_hooks alone_hooks = {
 	.running = alone_running, .only_counts = alone_only_counts, .read = alone_read,
-	.likely = alone_likely, .constant = alone_constant, .note_used = alone_note_used,
-	.links_moved = alone_links_moved,
+	.unwritten = alone_unwritten, .likely = alone_likely, .constant = alone_constant,
+	.note_used = alone_note_used, .links_moved = alone_links_moved,
 };
 
 static inline void alone_open(struct spaces *s)

@@ -345,7 +345,8 @@ static void saved_at_the_end(void **state)
 	unlinkat(s.cache->fd, key, 0);
 }
 
-/* Also where nothing is counted, only pages of the shadow that a run has needed are filled at once. */
+/* Also where nothing is counted, only pages of the shadow that a run has needed are filled at once.
+ */
 static void needed_pages_are_foreseen(void **state)
 {
 	struct space *sp, *next;
@@ -376,6 +377,44 @@ static void needed_pages_are_foreseen(void **state)
 		unlinkat(s.cache->fd, key, 0);
 	}
 	s.bare = false;
+}
+
+/* How many commands to give all of @m's text back @n pages bring that were filled late. */
+static unsigned given_back(struct module *m, unsigned n)
+{
+	unsigned times = 0;
+
+	while (n--) {
+		struct rt_mail mail = { 0 };
+
+		give_text_back(&s, m, &mail);
+		times += mail.ncmd;
+		if (mail.ncmd)
+			assert_true(mail.ncmd == 1 && mail.cmd[0].op == CMD_ADVISE &&
+				    mail.cmd[0].a[0] == m->text.lo &&
+				    mail.cmd[0].a[1] == m->text.hi - m->text.lo &&
+				    mail.cmd[0].a[2] == MADV_DONTNEED);
+	}
+	return times;
+}
+
+/* Text that faults have mapped goes back, but where it is, or may be, no more what the file has. */
+static void only_a_files_text_goes_back(void **state)
+{
+	struct space *sp = new_file();
+	struct module *m = &sp->module[0];
+
+	(void)state;
+	assert_in_range(given_back(m, 1000), 2, 100);
+	alone_text_is_written = true;
+	assert_int_equal(given_back(m, 1000), 0);
+	alone_text_is_written = false;
+	m->generated.may_change = true;
+	assert_int_equal(given_back(m, 1000), 0);
+	m->generated.may_change = false;
+	assert_in_range(given_back(m, 1000), 2, 100);
+	release(sp);
+	unlinkat(s.cache->fd, key, 0);
 }
 
 /* ---- files that are not taken ---------------------------------------------------------------- */
@@ -752,6 +791,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(loaded_is_saved, begin, end),
 		cmocka_unit_test_setup_teardown(saved_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(needed_pages_are_foreseen, begin, end),
+		cmocka_unit_test_setup_teardown(only_a_files_text_goes_back, begin, end),
 		cmocka_unit_test_setup_teardown(not_for_others, begin, end),
 		cmocka_unit_test_setup_teardown(damage_is_noticed, begin, end),
 		cmocka_unit_test_setup_teardown(other_sizes_are_noticed, begin, end),

@@ -10,6 +10,11 @@ static ssize_t hook_read(struct spaces *s, void *to, uint64_t at, size_t n)
 	return session_read(session_of(s), to, at, n);
 }
 
+static bool hook_unwritten(struct spaces *s, uint64_t lo, uint64_t hi)
+{
+	return peek_unwritten((pid_t)session_of(s)->asking_tid, lo, hi);
+}
+
 static bool hook_read_maps(struct spaces *s, struct maps *m)
 {
 	return session_read_maps(session_of(s), m);
@@ -83,6 +88,7 @@ static bool hook_running(struct spaces *s)
 
 const struct space_hooks session_hooks = {
 	.read = hook_read,
+	.unwritten = hook_unwritten,
 	.read_maps = hook_read_maps,
 	.likely = hook_likely,
 	.constant = hook_constant,

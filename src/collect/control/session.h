@@ -331,6 +331,9 @@ enum peek_owner { PEEK_OURS, PEEK_FOREIGN, PEEK_CLOSED };
 enum peek_owner peek_is_ours(const struct session *s, uint32_t pid, bool i386);
 /* @n bytes at @at of a process that may be ptraced; false: not all of them. */
 bool peek_read(pid_t pid, void *to, uint64_t at, size_t n);
+/* Are all pages of [@lo, @hi) that @pid has in memory those of a file? False also if that cannot be
+ * found out. */
+bool peek_unwritten(pid_t pid, uint64_t lo, uint64_t hi);
 bool peek_is_thread(uint32_t pid, uint32_t tid);	/* @tid is one of process @pid */
 /* What /proc tells of a process or thread; what it does not tell is 0. */
 struct peek_status {

@@ -80,9 +80,9 @@ struct module *module_at(struct space *sp, uint64_t pc)
 	return NULL;
 }
 
-/* Who reads a page of a mapped file for the first time gets the fifteen around it as well, who writes
- * gets one, a copy. Of a large file's blocks a run looks at a few here and there: it writes first, what
- * is there already. */
+/* Who reads a page of a mapped file for the first time gets the fifteen around it as well, who
+ * writes gets one, a copy. Of a large file's blocks a run looks at a few here and there: it writes
+ * first, what is there already. */
 #define MANY_BLOCKS (1u << 17)
 
 static struct blk *find_cached(struct space *sp, uint64_t pc)

@@ -14,8 +14,8 @@ static uint64_t entry_of(struct spaces *s, struct space_user *p, struct blk *b, 
 
 	place(s, p, b->module, false, mail);
 
-	if (indirect && b->indirect != XL_NONE)
-		shadow_need(s, sp, m, b->pc);
+	if (indirect && b->indirect != XL_NONE && shadow_need(s, sp, m, b->pc))
+		give_text_back(s, m, mail);
 	if (indirect && make_indirect(s, sp, b, to))
 		space_shadow(s, sp, m, b->pc, m->code.at + b->indirect);
 	if (!s->hooks->only_counts(s))

@@ -7,7 +7,8 @@
 
 #define MOST_READY (128u << 10)		/* bytes of code */
 #define LARGE_CODE (4u << 20)		/* there will be more: large pages */
-#define UNITS_READ 32u
+#define UNITS_READ 8u
+#define LATE_PAGES 16u
 
 /* @m has got another unit. What it was made from is rarely read again, and a page fault maps 16
  * pages of a file: without this the whole text of a large program ends up mapped here. */
@@ -19,6 +20,17 @@ void unmap_what_was_read(const struct module *m)
 		madvise((void *)(uintptr_t)m->text.bytes, m->text.len, MADV_DONTNEED);
 	if (m->stored.file)
 		madvise((void *)(uintptr_t)m->stored.file, m->stored.size, MADV_DONTNEED);
+}
+
+/* Who comes to what has no entry yet has jumped to the program's text, of which the kernel maps
+ * sixteen pages before it says that they are not executable. All of it goes back now and then. What
+ * somebody has written to would be lost. */
+void give_text_back(struct spaces *s, struct module *m, struct rt_mail *mail)
+{
+	if (++m->shadow.nlate % LATE_PAGES || m->generated.may_change || !m->text.bytes ||
+	    !s->hooks->unwritten(s, m->text.lo, m->text.hi))
+		return;
+	mail_cmd(mail, CMD_ADVISE, m->text.lo, m->text.hi - m->text.lo, MADV_DONTNEED, 0);
 }
 
 /* @m's code will grow to @len: pages by the dozen, for each fault costs more than filling one. */

@@ -244,7 +244,7 @@ uint32_t *shadow_copy_index(const struct module *m)
 	return m->shadow.entry_from ? memcpy(pm_alloc(n), m->shadow.entry_from, n) : NULL;
 }
 
-/* Where half of a large page of the shadow is needed, it is one: each return reads it. */
+/* Where three fifths of a large page of the shadow are needed, it is one: each return reads it. */
 static void make_shadow_large(const struct spaces *s, const struct module *m)
 {
 	const uint64_t end = m->shadow.off + m->shadow.len;
@@ -256,7 +256,7 @@ static void make_shadow_large(const struct spaces *s, const struct module *m)
 
 		for (uint32_t i = 0; i < LARGE_PAGE / PAGE; i++)
 			n += has_page(m->stored.needed, first + i);
-		if (n >= LARGE_PAGE / PAGE / 2)
+		if (n >= LARGE_PAGE / PAGE * 3 / 5)
 			make_large_pages(s, at, LARGE_PAGE);
 	}
 }
@@ -285,18 +285,19 @@ void shadow_fill(struct spaces *s, struct space *sp, struct module *m)
 	}
 }
 
-void shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t pc)
+bool shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t pc)
 {
 	const uint32_t page = page_of(m, pc);
 
 	if (!m->stored.file || m->stored.shadow_from_file || !m->shadow.entry_from ||
 	    has_page(m->shadow.filled, page))
-		return;
+		return false;
 	add_page(m->shadow.filled, page);
 	add_page(m->stored.needed, page);
 	for (uint32_t i = m->shadow.entry_from[page]; i < m->shadow.entry_from[page + 1]; i++)
 		space_shadow(s, sp, m, m->text.lo + m->stored.entries[i].pc,
 			     m->code.at + m->stored.entries[i].code);
+	return true;
 }
 
 void make_shadow_own(struct spaces *s, struct space *sp, struct module *m)

@@ -128,6 +128,7 @@ struct shadow_area {
 	uint8_t *filled;		/* bits: pages whose entries from the cache are written */
 	uint32_t *entry_from;		/* number of the first entry of each page, and of one more
 					 * behind; NULL: all are written */
+	uint32_t nlate;			/* pages that were filled when they were needed */
 };
 
 /* How a module notices that its code has changed. Written by units.c (pages of new blocks) and
@@ -322,6 +323,9 @@ struct space_user {
 struct space_hooks {
 	/* Read the memory of the process; how much, negative: nothing is there. */
 	ssize_t (*read)(struct spaces *s, void *to, uint64_t at, size_t n);
+	/* Has the process the very pages of a file in its private mappings [@lo, @hi)? False: some
+	 * have been written to and are its own, or nobody knows. */
+	bool (*unwritten)(struct spaces *s, uint64_t lo, uint64_t hi);
 	/* What the process has mapped, anew. False: it cannot be read. */
 	bool (*read_maps)(struct spaces *s, struct maps *m);
 	/* The function of @m that the pointer at @slot, of its procedure linkage table, is likely

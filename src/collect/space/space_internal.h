@@ -83,6 +83,8 @@ uint64_t counting_entry(const struct space *sp, const struct blk *b);
 /* mapping.c */
 void make_ready(struct spaces *s, struct module *m, uint64_t len);
 void unmap_what_was_read(const struct module *m);
+/* A page of @m's shadow was missing: @mail may get a command. */
+void give_text_back(struct spaces *s, struct module *m, struct rt_mail *mail);
 /* The code of @m is about to be written to: it comes to the code file. Those who have it mapped
  * from the store's file execute what it was until space_refresh(). */
 void make_code_own(struct spaces *s, struct space *sp, struct module *m);
@@ -99,8 +101,8 @@ void shadow_find_aliases(struct spaces *s, struct space *sp, struct module *m, u
 			 uint64_t hi);
 void counting_shadow(struct spaces *s, const struct module *m, uint64_t pc, uint64_t to);
 void fill_counting_shadow(struct spaces *s, struct space *sp, const struct module *m, uint64_t pc);
-void shadow_need(struct spaces *s, struct space *sp, struct module *m,
-		 uint64_t pc); /* fill the page around @pc */
+/* Fill the page around @pc. False: it has been. */
+bool shadow_need(struct spaces *s, struct space *sp, struct module *m, uint64_t pc);
 void make_shadow_own(struct spaces *s, struct space *sp, struct module *m);
 uint32_t *shadow_copy_index(const struct module *m);	/* m->entry_from for a copy of @m */
 
