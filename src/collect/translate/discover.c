@@ -515,7 +515,8 @@ static void connect(struct scratch *s)
  * In a trace that goes for loops of several blocks, too (but for instrumented executables, which
  * are to be small): two turns make one record, and what the second addresses with, the first has
  * often recorded. Where a loop is entered in its middle as well, it goes on in copies from there,
- * and who enters it there finds the original blocks. */
+ * and who enters it there finds the original blocks. A replay that is traced leaves between two
+ * turns, too, for there is a safepoint: emit_turn(). */
 #define MAX_TURNS_INSNS	24
 #define MAX_TURNS_BLOCKS 8
 
@@ -546,7 +547,9 @@ static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct xl
 		if (insns > MAX_TURNS_INSNS)
 			return false;
 		if ((b->kind == X86_JCC || b->kind == X86_JMP) && is_at(&b->to, l->block[0]))
-			return insns > 1 && (l->n == 1 ? b->kind == X86_JCC : turns_of_many(s->in));
+			return insns > 1 && (b->kind == X86_JCC ||
+					     (l->n > 1 && !s->in->logged)) &&
+			       (l->n == 1 || turns_of_many(s->in));
 		for (uint32_t i = 1; i < l->n; i++)
 			if (is_at(&b->to, l->block[i]))
 				return false;
@@ -583,8 +586,10 @@ static void take_turns(struct scratch *s)
 	const uint32_t n = (uint32_t)s->nblock;
 	struct xl_loop l;
 
-	if (s->in->patchable || s->in->check_bytes || s->in->logged)
-		return;			/* logged: each turn passes a safepoint */
+	if (s->in->patchable || s->in->check_bytes)
+		return;
+	if (s->in->logged && !turns_of_many(s->in))
+		return;			/* each turn counts a safepoint in memory anyway */
 	if (turns_of_many(s->in))
 		count_preds(s);
 	for (uint32_t k = 0; k < n && s->nblock + 2 * MAX_TURNS_BLOCKS <= s->max_blocks; k++) {

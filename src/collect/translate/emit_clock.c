@@ -3,7 +3,8 @@
  * get a signal
  *
  * A jump back within the unit goes through what lies in front of its target's direct entry. Any
- * other passes its safepoint in the cold part. A return or an indirect jump passes one when it is
+ * other passes its safepoint in the cold part. Where a loop takes turns there is no jump: what
+ * counts lies between two of them. A return or an indirect jump passes one when it is
  * known where it goes.
  *
  * `dec` and `jz` do it where flags are free. Else rcx is in its slot meanwhile, and `jrcxz` looks;
@@ -170,6 +171,33 @@ void emit_cold_back(struct emit *e, const struct block *b)
 	leave_to(e, b->to.pc);
 }
 
+/* ---- from one turn of a loop to the next ----------------------------------------------------- */
+static void leave_turn(struct emit *e, uint32_t block)
+{
+	emit_chain_left(e, block);
+	leave_to(e, e->s->block[block].fall.pc);
+}
+
+void emit_turn(struct emit *e)
+{
+	uint8_t *expired, *over;
+
+	asm_map(e, e->b->n, 0);
+	if (!(live_at(e, &e->b->fall) & LV_INC)) {
+		count_down(e, LEAVES_TURN, RCX, e->index);
+		return;
+	}
+	asm_slot_store(e, RCX, RT_S_TMP);
+	expired = count_down_kept(e);
+	asm_slot_load(e, RCX, RT_S_TMP);
+	asm_bytes(e, "\xeb\x00", 2);				/* jmp */
+	over = e->c;
+	bind(e->c, expired);
+	asm_slot_load(e, RCX, RT_S_TMP);
+	leave_turn(e, e->index);
+	bind(e->c, over);
+}
+
 /* ---- returns and indirect jumps -------------------------------------------------------------- */
 void emit_safepoint(struct emit *e, bool free, enum leaves how, unsigned reg)
 {
@@ -236,9 +264,13 @@ void emit_leave(struct emit *e, const struct leave *l)
 	const struct block *b = &e->s->block[l->block];
 	const uint32_t rel = here(e) - (l->at + 4);
 
-	assert(!e->i386 || l->how == LEAVES_HEAD);	/* flags are free nowhere else */
+	/* flags are free nowhere else */
+	assert(!e->i386 || l->how == LEAVES_HEAD || l->how == LEAVES_TURN);
 	memcpy(e->base + l->at, &rel, 4);
 	switch (l->how) {
+	case LEAVES_TURN:
+		leave_turn(e, l->block);
+		return;
 	case LEAVES_HEAD:
 		set_head(e, leave_to_head(e, b->pc), e->base + placed(e, l->block)->code);
 		return;

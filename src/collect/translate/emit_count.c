@@ -184,6 +184,20 @@ static void count_insns(struct emit *e, const struct block *b, unsigned reg)
 	cursor_op(e, 0x8d, reg, reg, grows_tree(e) ? n : -n, true);
 }
 
+void emit_chain_left(struct emit *e, uint32_t k)
+{
+	const struct block *b = &e->s->block[k];
+
+	if (b->rec.next == XL_NONE)
+		return;				/* the record is complete */
+	if (e->counting || grows_tree(e)) {
+		count_insns(e, b, e->cursor_reg);
+		return;
+	}
+	emit_number(e, k, e->cursor_reg);
+	cursor_op(e, 0x8d, e->cursor_reg, e->cursor_reg, (int32_t)b->rec.size, true);
+}
+
 /* A conditional branch out of the middle of a chain goes through the cold part, which
  * writes the record; one whose edge has a counter, too. */
 void emit_edge(struct emit *e, const struct edge *edge)
@@ -195,13 +209,8 @@ void emit_edge(struct emit *e, const struct edge *edge)
 	if (!e->has_cursor) {
 		if (counts_edge(e->s, b))
 			count_edge(e, b->edge);
-	} else if (b->rec.next == XL_NONE) {
-		/* the record is complete */
-	} else if (e->counting || grows_tree(e)) {
-		count_insns(e, b, e->cursor_reg);
 	} else {
-		emit_number(e, edge->block, e->cursor_reg);
-		cursor_op(e, 0x8d, e->cursor_reg, e->cursor_reg, (int32_t)b->rec.size, true);
+		emit_chain_left(e, edge->block);
 	}
 	if (e->in->count_records && b->rec.next != XL_NONE)
 		count_edge(e, edge->block);

@@ -157,7 +157,7 @@ struct other_target {			/* an indirect branch does not go where it did first */
 	uint32_t block;
 };
 
-enum leaves { LEAVES_HEAD, LEAVES_RETURN, LEAVES_RCX, LEAVES_REGISTER };
+enum leaves { LEAVES_HEAD, LEAVES_RETURN, LEAVES_RCX, LEAVES_REGISTER, LEAVES_TURN };
 
 struct leave {				/* a safepoint that leaves: emit_clock.c */
 	uint32_t at;			/* its rel32 */
@@ -338,6 +338,13 @@ static inline bool jumps_back(const struct scratch *s, const struct block *b)
 	return s->in->logged &&
 	       (b->kind == X86_JMP || b->kind == X86_JCC || b->kind == X86_JCX) &&
 	       b->to.pc <= s->insn[b->first + b->n - 1].pc;
+}
+
+/* Does @b fall into another turn of a loop (SMALL LOOPS in discover.c) where the program jumps back,
+ * and so passes a safepoint? */
+static inline bool takes_turn(const struct scratch *s, const struct block *b)
+{
+	return s->in->logged && b->invert;
 }
 
 static inline bool jumps_anywhere(const struct xl_input *in, const struct insn *i)
