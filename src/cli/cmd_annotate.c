@@ -88,6 +88,6 @@ int cmd_annotate(int argc, char **argv)
 	for (unsigned i = 0; i < sims.n && !s; i++)
 		s = pm_sink_add(p, sims.v[i], pm_sims, &err);
 	if (!s)
-		s = replayed_open_by(jobs, argv[0], format, &src, &which, &err);
+		s = replayed_open_whole(jobs, argv[0], format, &src, &which, &err);
 	return results_run(&o, s, p, &src, which, src.facts, "Annotated code", argv[0], &err);
 }

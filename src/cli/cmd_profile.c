@@ -46,7 +46,7 @@ static int write_(int argc, char **argv)
 			  { "--llvm-sample", b.to[PM_BRANCH_LLVM_SAMPLE], true },
 			  { "--propeller", b.to[BRANCH_PROPELLER], true },
 			  { "--perf-data", b.to[BRANCH_PERF], true });
-	status = traces_open(argv[0], format, &src, &which);
+	status = traces_open_whole(argv[0], format, &src, &which);
 	if (status)
 		return status;
 	p = pm_pipeline_new();
@@ -59,14 +59,12 @@ static int write_(int argc, char **argv)
 		st = branch_outputs_begin(&b, p, &err);
 	}
 	if (st == PM_OK)
-		st = pm_pipeline_start(p, src.facts, which->plural, &err);
-	if (st == PM_OK)
-		st = progress_run(p, &src, NULL, NULL, NULL, &err);
+		st = progress_whole(p, &src, which->plural, NULL, &err);
 	if (st == PM_OK)
 		st = branch_outputs_end(&b, &err);
 	status = st == PM_OK ? 0 : traces_fail(&err);	/* the pipeline has the files' names */
-	src.ops->close(src.self);
 	pm_pipeline_free(p);
+	src.ops->close(src.self);
 	return status;
 }
 

@@ -48,7 +48,7 @@ static int page_of_trace(const char *file, const char *format, struct results *o
 	struct pm_source src = { 0 };
 	struct pm_err err = { 0 };
 	struct pm_pipeline *p = pm_pipeline_new();
-	enum pm_status s = replayed_open(file, format, &src, &which, &err);
+	enum pm_status s = replayed_open_whole(1, file, format, &src, &which, &err);
 	uint32_t facts = 0;
 
 	pm_pipeline_threads(p, PM_THREADS_AUTO);

@@ -62,7 +62,8 @@ static enum pm_status trace_open(const struct pm_schedule_conf *sched, char **fi
 {
 	if (sched->cores || sched->from)
 		return schedule_open(sched, files, n, format, src, which, err);
-	return replayed_open_by(jobs, files[0], format, src, which, err);
+	return (pm_champsim_any() ? replayed_open_by : replayed_open_whole)
+		(jobs, files[0], format, src, which, err);
 }
 
 static void check_schedule(const struct pm_schedule_conf *sched, uint64_t cores, int files,
@@ -249,7 +250,7 @@ int cmd_mix(int argc, char **argv)
 	pm_pipeline_threads(p, PM_THREADS_AUTO);
 	s = pm_sink_add(p, pm_sim_insns.name, pm_sims, &err);
 	if (!s)
-		s = replayed_open(argv[0], format, &src, &which, &err);
+		s = replayed_open_whole(1, argv[0], format, &src, &which, &err);
 	if (!s && src.facts & PM_HAS_UOPS && !(src.facts & PM_HAS_BYTES))
 		s = pm_fail_file(&err, "%s hold micro-ops, not instructions; `pugmark uop-mix` "
 				       "counts these", which->plural);

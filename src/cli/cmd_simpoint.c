@@ -156,7 +156,6 @@ static enum pm_status find_phases(const struct cut_opts *o, const char *path,
 {
 	const struct pm_format *which = NULL;
 	struct pm_pipeline *p = pm_pipeline_new();
-	struct progress progress = { 0 };
 	struct pm_source src = { 0 };
 	struct pm_buf spec = { 0 };
 	enum pm_status s;
@@ -169,12 +168,9 @@ static enum pm_status find_phases(const struct cut_opts *o, const char *path,
 	s = pm_sink_add(p, (const char *)spec.p, pm_sims, err);
 	pm_buf_release(&spec);
 	if (!s)
-		s = replayed_open(path, o->from, &src, &which, err);
+		s = replayed_open_whole(1, path, o->from, &src, &which, err);
 	if (!s)
-		s = pm_pipeline_start(p, src.facts, which->plural, err);
-	if (!s)
-		s = pm_pipeline_run(p, progress_begin(&progress, &src), NULL, err);
-	progress_end(&progress);
+		s = progress_whole(p, &src, which->plural, NULL, err);
 	if (!s && pm_pipeline_sink_at(p, 0, &self)) {
 		const struct pm_phases found = pm_phases_found(self);
 

@@ -59,15 +59,14 @@ int cmd_verify(int argc, char **argv)
 	if (pm_opt_parse(argc, argv, opts, &help, false) != 1)
 		pm_opt_usage(&help, *argv ? "only one TRACE" : "missing TRACE");
 	NAMED_FILES_CHECK(&help, { "TRACE", argv[0], false }, { "--json", json, true });
-	status = traces_open(argv[0], from, &src, &which);
+	status = traces_open_whole(argv[0], from, &src, &which);
 	if (status)
 		return status;
 	p = pm_pipeline_new();
 	r = pm_result_for("verify");
 	sink = pm_verify_new(src.facts);
 	pm_pipeline_sink(p, &pm_verify_ops, sink);
-	if (pm_pipeline_start(p, src.facts, which->plural, &err) != PM_OK ||
-	    progress_run(p, &src, r, NULL, NULL, &err) != PM_OK)
+	if (progress_whole(p, &src, which->plural, r, &err) != PM_OK)
 		status = 1;
 	if (json && traces_json(r, json))
 		status = 1;

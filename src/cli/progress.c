@@ -69,6 +69,8 @@ struct pm_source *progress_begin(struct progress *p, struct pm_source *src)
 	static const struct pm_source_ops ops = { .name = "progress", .next = next,
 						  .epochs = epochs };
 
+	if (src->ops->run)
+		return src;
 	progress_begin_count(p, "events");
 	p->from = src;
 	p->through = (struct pm_source){ &ops, p, src->facts };
@@ -132,6 +134,21 @@ enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, str
 	struct progress p;
 	enum pm_status s = pm_pipeline_run_until(pipe, progress_begin(&p, src), r, stop, arg, err);
 
+	progress_end(&p);
+	return s;
+}
+
+enum pm_status progress_whole(struct pm_pipeline *pipe, struct pm_source *src, const char *plural,
+			      struct pm_result *r, struct pm_err *err)
+{
+	struct progress p = { 0 };
+	enum pm_status s;
+
+	if (src->ops->run)
+		progress_sink(&p, pipe);
+	s = pm_pipeline_start(pipe, src->facts, plural, err);
+	if (s == PM_OK)
+		s = pm_pipeline_run(pipe, progress_begin(&p, src), r, err);
 	progress_end(&p);
 	return s;
 }

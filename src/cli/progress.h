@@ -20,7 +20,7 @@ struct progress {
 	bool on;
 };
 
-/* What to read instead of @src, which must be pm_trace_open()'s. */
+/* What to read instead of @src, which is pulled, and pm_trace_open()'s. One that pushes is itself. */
 struct pm_source *progress_begin(struct progress *p, struct pm_source *src);
 /* Without a source: of @what, @n have been done now, and @part (0 to 1; 0: not known) of all. */
 void progress_begin_count(struct progress *p, const char *what);
@@ -33,5 +33,10 @@ void progress_sink(struct progress *p, struct pm_pipeline *pipe);
 /* pm_pipeline_run_until() with progress; @stop NULL: to the end. */
 enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, struct pm_result *r,
 			    bool (*stop)(const void *arg), const void *arg, struct pm_err *err);
+
+/* Starts @pipe, and runs all of @src through it, whether that is pulled or pushes, with progress;
+ * @plural: the source, as for pm_pipeline_start(). */
+enum pm_status progress_whole(struct pm_pipeline *pipe, struct pm_source *src, const char *plural,
+			      struct pm_result *r, struct pm_err *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* replayed.c - a recording in place of a trace: another pugmark replays it, and what comes out is
- * read */
+/* replayed.c - a recording in place of a trace: it is replayed, by this process or by another
+ * pugmark, whose trace is read */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,7 +17,9 @@
 #include "base/whole_file.h"
 #include "cli/manners.h"
 #include "cli/replayed.h"
+#include "cli/run_ends.h"
 #include "collect/citcat/citcat.h"
+#include "collect/control/process.h"
 #include "collect/query/trace_parts.h"
 #include "collect/record/recording.h"
 #include "trace/cat_x86.h"
@@ -35,6 +37,25 @@ static enum replayed kind_of(const char *path)
 	     : NOT_REPLAYED;
 }
 
+static char failed[6000];	/* why the first one did; "": none has */
+
+int replayed_status(int status)
+{
+	if (status || !*failed)
+		return status;		/* what has been said since is worse: one error is enough */
+	fflush(stdout);
+	fprintf(stderr, "pugmark: %s\n", failed);
+	return 1;
+}
+
+/* The trace is good as far as it goes. */
+static void keep_failure(const struct pm_err *why)
+{
+	if (!*failed)
+		pm_err_format(why, failed, sizeof failed);
+}
+
+/* ---- by another process ---------------------------------------------------------------------- */
 /* This program once more, writing to @out, and what it says to @said. It ends with us. */
 static pid_t execute(char **argv, int out, int said)
 {
@@ -153,19 +174,7 @@ static struct pm_err failure(struct replay_process *r, char *text)
 	return err;
 }
 
-static char failed[6000];	/* why the first one did; "": none has */
-
-int replayed_status(int status)
-{
-	if (status || !*failed)
-		return status;		/* what has been said since is worse: one error is enough */
-	fflush(stdout);
-	fprintf(stderr, "pugmark: %s\n", failed);
-	return 1;
-}
-
-/* Was the replay good? Its own status says so: `replay --own-status`. A trace that has its end is
- * good as far as it goes. */
+/* Was the replay good? Its own status says so: `replay --own-status`. */
 static enum pm_status replay_ended(void *self, enum pm_status s, struct pm_err *err)
 {
 	struct replay_process *r = self;
@@ -188,8 +197,8 @@ static enum pm_status replay_ended(void *self, enum pm_status s, struct pm_err *
 	why = failure(r, text);
 	if (s == PM_ERR)
 		*err = why;
-	else if (!*failed)
-		pm_err_format(&why, failed, sizeof failed);
+	else
+		keep_failure(&why);
 	return s;
 }
 
@@ -235,4 +244,63 @@ enum pm_status replayed_open(const char *path, const char *format, struct pm_sou
 			     const struct pm_format **which, struct pm_err *err)
 {
 	return replayed_open_by(1, path, format, src, which, err);
+}
+
+/* ---- by this process ------------------------------------------------------------------------- */
+struct own_replay {
+	const char *path;
+	struct rec_reader *recording;
+	struct pm_counts *counts;	/* has what the trace's tables are made of; NULL: not run */
+};
+
+static void close_own(void *self)
+{
+	struct own_replay *r = self;
+
+	pm_counts_free(r->counts);
+	rec_close(r->recording);
+	free(r);
+}
+
+static enum pm_status push_all(void *self, struct pm_pipeline *p, struct pm_err *err)
+{
+	struct own_replay *r = self;
+	const struct pm_run_opts o = {
+		RUN_DEFAULTS, .kind = XL_EXEC, .replay = r->recording, .pipeline = p,
+		.argv = (char **)(uintptr_t)rec_start_of(r->recording, 0)->argv,
+	};
+	const enum pm_status s = pm_run(&o, &r->counts, err);
+
+	if (s == PM_OK)
+		return s;
+	if (!err->file)
+		err->file = r->path;
+	if (!r->counts || !r->counts->cut)
+		return s;
+	keep_failure(err);
+	*err = (struct pm_err){ 0 };
+	return PM_OK;
+}
+
+enum pm_status replayed_open_whole(uint64_t jobs, const char *path, const char *format,
+				   struct pm_source *src, const struct pm_format **which,
+				   struct pm_err *err)
+{
+	static const struct pm_source_ops ops = { .name = "replays", .close = close_own,
+						  .run = push_all };
+	static const struct pm_format replays = { .name = "replay", .plural = "replays" };
+	struct own_replay *r;
+
+	if (jobs > 1 || format || !replayed_is(path))
+		return replayed_open_by(jobs, path, format, src, which, err);
+	manners_tell("%s: a recording, which is replayed", path);
+	r = pm_alloc(sizeof *r);
+	r->path = path;
+	if (rec_open(path, &r->recording, err) != PM_OK) {
+		free(r);
+		return PM_ERR;
+	}
+	*src = (struct pm_source){ &ops, r, pm_run_facts(XL_EXEC) };
+	*which = &replays;
+	return PM_OK;
 }

@@ -293,6 +293,8 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 		manners_tell("%s: %s", file, which->plural);
 	if (!s)
 		s = pm_sims_check(p, src->facts, which->plural, err);
+	if (!s && src->ops->run)
+		progress_sink(&progress, p);
 	if (!s)
 		s = pm_pipeline_start(p, src->facts, which->plural, err);
 	if (!s)
@@ -307,12 +309,14 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 	progress_end(&progress);
 	o->partial = pm_pipeline_partial(p);
 	o->quiet |= o->partial && rest && pm_pipeline_starved(p);	/* zeros say nothing */
+	if (read && src->ops->run)
+		s = read;			/* no trace is damaged: it could not be made */
 	if (!s)
 		s = results_end(o, p, r, title, file, read ? &later : err);
-	if (src->ops)
-		src->ops->close(src->self);
 	results_release(o);
 	pm_pipeline_free(p);
+	if (src->ops)
+		src->ops->close(src->self);
 	pm_result_free(r);
 	return s || read ? traces_fail(err) : 0;
 }

@@ -42,15 +42,31 @@ int traces_fail(const struct pm_err *err)
 	return err->place == PM_AT_REQUEST ? 2 : 1;
 }
 
-int traces_open_by(uint64_t jobs, const char *path, const char *format, struct pm_source *src,
-		   const struct pm_format **which)
+typedef enum pm_status (*open_fn)(uint64_t jobs, const char *path, const char *format,
+				  struct pm_source *src, const struct pm_format **which,
+				  struct pm_err *err);
+
+static int open_with(open_fn open, uint64_t jobs, const char *path, const char *format,
+		     struct pm_source *src, const struct pm_format **which)
 {
 	struct pm_err err = { 0 };
 
-	if (replayed_open_by(jobs, path, format, src, which, &err) != PM_OK)
+	if (open(jobs, path, format, src, which, &err) != PM_OK)
 		return traces_fail(&err);
 	manners_tell("%s: %s%s", path, (*which)->plural, format ? "" : ", by its content");
 	return 0;
+}
+
+int traces_open_by(uint64_t jobs, const char *path, const char *format, struct pm_source *src,
+		   const struct pm_format **which)
+{
+	return open_with(replayed_open_by, jobs, path, format, src, which);
+}
+
+int traces_open_whole(const char *path, const char *format, struct pm_source *src,
+		      const struct pm_format **which)
+{
+	return open_with(replayed_open_whole, 1, path, format, src, which);
 }
 
 int traces_open(const char *path, const char *format, struct pm_source *src,

@@ -16,6 +16,9 @@ int traces_open(const char *path, const char *format, struct pm_source *src,
 /* The same; of a recording see replayed_open_by(). */
 int traces_open_by(uint64_t jobs, const char *path, const char *format, struct pm_source *src,
 		   const struct pm_format **which);
+/* The same; see replayed_open_whole(). */
+int traces_open_whole(const char *path, const char *format, struct pm_source *src,
+		      const struct pm_format **which);
 /* Recording @path, with values: *@values is for values_ops of collect/query/ref_values.h. */
 struct values_part;
 int traces_open_values(const char *path, const struct values_part *part, struct pm_source *src,

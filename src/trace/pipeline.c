@@ -874,6 +874,24 @@ void pm_pipeline_epochs(struct pm_pipeline *p, struct pm_source *src)
 		src->ops->epochs(src->self);
 }
 
+static enum pm_status pull(struct pm_pipeline *p, struct pm_source *src,
+			   bool (*stop)(const void *arg), const void *arg, struct pm_err *err)
+{
+	enum pm_status s = PM_OK;
+
+	pm_pipeline_epochs(p, src);
+	while (s == PM_OK && (!stop || !stop(arg))) {
+		const struct pm_batch *b = NULL;
+
+		s = src->ops->next(src->self, &b, err);
+		if (s != PM_OK)
+			break;
+		p->fed |= b->n > 0;
+		s = pm_pipeline_push(p, b, err);
+	}
+	return s;
+}
+
 enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src,
 				     struct pm_result *r, bool (*stop)(const void *arg),
 				     const void *arg, struct pm_err *err)
@@ -882,18 +900,8 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 
 	if (!p->started && pm_pipeline_start(p, src->facts, src->ops->name, err) != PM_OK)
 		return PM_ERR;
-	pm_pipeline_epochs(p, src);
-	while (!stop || !stop(arg)) {
-		const struct pm_batch *b = NULL;
-
-		s = src->ops->next(src->self, &b, err);
-		if (s != PM_OK)
-			break;
-		p->fed |= b->n > 0;
-		s = pm_pipeline_push(p, b, err);
-		if (s != PM_OK)
-			break;
-	}
+	assert(!src->ops->run || !stop);
+	s = src->ops->run ? src->ops->run(src->self, p, err) : pull(p, src, stop, arg, err);
 	p->partial |= s == PM_ERR;
 	if (pm_pipeline_finish(p, r, err) == PM_ERR || s == PM_ERR)
 		return PM_ERR;

@@ -18,13 +18,23 @@
 
 #include "pugmark/pugmark.h"
 
-/* A source pushes batches; next() yields one batch per call: PM_OK, PM_END, PM_ERR. */
+struct pm_pipeline;
+
+/* A source is pulled, or it pushes. One that is pulled has next(), which yields one batch per call:
+ * PM_OK, PM_END, PM_ERR. One whose batches come by themselves, as those of a program that runs, has
+ * run() in its place. Whoever opens a source that pushes runs all of it through one pipeline. */
 struct pm_source_ops {
 	const char *name;
 	enum pm_status (*next)(void *self, const struct pm_batch **batch, struct pm_err *err);
+	/* Of one that pushes: at last, and once the pipeline has been freed, which looks at the
+	 * source's tables. */
 	void (*close)(void *self);
 	/* Optional, before the first next(): its code table may begin anew (pm_code.epoch). */
 	void (*epochs)(void *self);
+	/* Pushes everything into @p, which has been started and is finished by the caller, from
+	 * threads as pm_pipeline_feed() lets it; all of them are done as it returns. Once. PM_ERR:
+	 * it could not begin, or @p failed. */
+	enum pm_status (*run)(void *self, struct pm_pipeline *p, struct pm_err *err);
 };
 
 struct pm_source {
@@ -64,7 +74,6 @@ struct pm_transform_ops {
 };
 enum pm_drop { PM_DROP_IDLE, PM_DROP_NEVER, PM_DROP_ALWAYS };
 
-struct pm_pipeline;
 struct pm_pipeline *pm_pipeline_new(void);
 /* Something about the trace for sinks that keep such things (.pug): "program", "args", "isa",
  * "source"...; before pm_trace_create(). Copied. */
@@ -171,7 +180,8 @@ void pm_pipeline_epochs(struct pm_pipeline *p, struct pm_source *src);
 enum pm_status pm_pipeline_run(struct pm_pipeline *p, struct pm_source *src, struct pm_result *r,
 			       struct pm_err *err);
 
-/* The same, but reading ends early, as if the trace ended there, once stop(arg) says so. */
+/* The same, but reading ends early, as if the trace ended there, once stop(arg) says so: only of a
+ * source that is pulled. */
 enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *src,
 				     struct pm_result *r, bool (*stop)(const void *arg),
 				     const void *arg, struct pm_err *err);
