@@ -418,6 +418,8 @@ static void *consumer_run(void *arg)
 			    1 + w->number)
 				any |= consume_stream(w, i);
 		pass_seam(w);
+		if (w->failed)
+			__atomic_store_n(&w->trace->failed, true, __ATOMIC_RELAXED);
 		if (w->trace->nconsumer == 1)
 			tick(w);
 		/* nobody who is traced writes any more: what comes still is from others */
@@ -616,6 +618,11 @@ enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, s
 		}
 	}
 	return st;
+}
+
+bool trace_failed(const struct tracer *t)
+{
+	return t && __atomic_load_n(&t->failed, __ATOMIC_RELAXED);
 }
 
 void trace_free(struct tracer *t)

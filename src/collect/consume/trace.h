@@ -50,6 +50,8 @@ enum pm_status trace_open(const struct trace_opts *o, struct tracer **t, struct 
  * @bytes: of records;
  * @insns: given to the pipeline, those that it drops included. @t may be NULL. */
 enum pm_status trace_close(struct tracer *t, uint64_t *bytes, uint64_t *insns, struct pm_err *err);
+/* Has something gone wrong, so that nothing more comes of it? Meanwhile; @t may be NULL. */
+bool trace_failed(const struct tracer *t);
 /* Sinks look at its tables: once the pipeline has been freed. Or never: `pugmark run` ends with it.
  * @t may be NULL. */
 void trace_free(struct tracer *t);

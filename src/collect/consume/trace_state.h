@@ -176,6 +176,7 @@ struct tracer {
 	} seam;
 	uint32_t stop;			/* end when nothing is left; atomic */
 	uint32_t abandoned;		/* end at once; atomic */
+	bool failed;			/* (4) for one of them; atomic */
 };
 
 /* A consumer: one thread and all that it writes. Nobody else looks at it before the thread has

@@ -225,6 +225,8 @@ static void loop(struct session *s)
 		}
 		if (s->replayer)
 			replay_check_group(s);
+		if (s->replayer && trace_failed(s->tracer))
+			replay_ends(s);		/* nobody wants to know how it goes on */
 		exec_reap(s);
 		procs_finish_ended(s);
 		if (s->spaces.released)
