@@ -43,6 +43,12 @@ $ printf x >> e; pugmark replay r.pugrec 2>&1 | sed "s,'.*/e','e',"
 > pugmark: r.pugrec: the recorded program had mapped 'e', which has changed since (`pugmark record --portable` keeps it)
 $ rm e; pugmark replay r.pugrec 2>&1 | sed "s,'.*/e','e',"
 > pugmark: r.pugrec: the recorded program had mapped 'e', which cannot be opened: No such file or directory
+$ for c in 'sim -s cache --json y' 'annotate --callgrind y' 'verify' 'report --no-open -o y' 'profile write --bolt y'; do pugmark $c r.pugrec 2>&1 | cut -d, -f 1 | sed "s,'.*/e','e',"; ls y* 2>/dev/null; done; true
+> pugmark: r.pugrec: the recorded program had mapped 'e'
+> pugmark: r.pugrec: the recorded program had mapped 'e'
+> pugmark: r.pugrec: the recorded program had mapped 'e'
+> pugmark: r.pugrec: the recorded program had mapped 'e'
+> pugmark: r.pugrec: the recorded program had mapped 'e'
 # Whoever records is killed: the program goes on, and what was written replays.
 $ { pugmark record -o k.pugrec -- /usr/bin/sh -c 'echo a; sleep 0.7; kill -9 $PPID; echo b'; sleep 1.5; } 2>/dev/null; true
 > a
