@@ -20,7 +20,8 @@ struct progress {
 	bool on;
 };
 
-/* What to read instead of @src, which is pulled, and pm_trace_open()'s. One that pushes is itself. */
+/* What to read instead of @src, which must be pm_trace_open()'s. One that pushes stays what it
+ * is. */
 struct pm_source *progress_begin(struct progress *p, struct pm_source *src);
 /* Without a source: of @what, @n have been done now, and @part (0 to 1; 0: not known) of all. */
 void progress_begin_count(struct progress *p, const char *what);

@@ -77,9 +77,9 @@ __asm__(
 	"guest32_main: push %ebp; xor %eax, %eax; mov $5, %ecx\n"
 	"1:	add %ecx, %eax; dec %ecx; jnz 1b\n"		/* no flags at its head */
 	"	mov $5, %edx; xor %esi, %esi\n"
-	"9:	sete %cl; setc %ch; add %ecx, %eax; sub $1, %edx; jnz 9b\n"	/* all at its head */
-	"	mov $9, %edx; jmp 11f\n"
-	"10:	add $3, %esi; test $2, %dl; jz 11f; add $5, %esi\n"	/* entered in its middle */
+	"9:	sete %cl; setc %ch; add %ecx, %eax; sub $1, %edx; jnz 9b\n"	/* all live */
+	"	mov $9, %edx; jmp 11f\n"			/* into the middle of a loop */
+	"10:	add $3, %esi; test $2, %dl; jz 11f; add $5, %esi\n"
 	"11:	test $1, %dl; jz 12f; add %edx, %esi\n"
 	"12:	dec %edx; jnz 10b; add %esi, %eax\n"
 	"	mov $6, %ecx; clc\n"

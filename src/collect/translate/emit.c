@@ -663,6 +663,35 @@ static void add_likely_edges(const struct scratch *s, struct xl_unit *u)
 	}
 }
 
+/* A conditional branch out of the middle of a chain goes through the cold part, which
+ * writes the record; one whose edge has a counter, too. */
+static void emit_edge(struct emit *e, const struct edge *edge)
+{
+	const struct block *b = &e->s->block[edge->block];
+	const uint32_t rel = here(e) - (edge->at + 4);
+
+	memcpy(e->base + edge->at, &rel, 4);
+	emit_edge_counts(e, edge);
+	e->stale = leaves_stale(b);
+	if (safepoint_is_cold(e, b)) {
+		emit_cold_back(e, b);
+		return;
+	}
+	if (tree_crosses(e->s, b, b->to.pc)) {
+		struct block *const last = e->b;
+		const uint32_t was = e->index;
+
+		e->b = &e->s->block[edge->block];
+		e->index = edge->block;
+		emit_tree_jump(e, &b->to, true);
+		e->b = last;
+		e->index = was;
+	}
+	e->back = jumps_back(e->s, b);
+	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
+	e->back = false;
+}
+
 /* Adds to the unit the code of all its blocks, or with @counting that of their counting copies. */
 static void emit_pass(struct scratch *s, bool counting)
 {

@@ -180,8 +180,8 @@ void emit_own_changes(struct emit *e, uint32_t at);
 void emit_own_end(struct emit *e, uint32_t at);
 /* Control leaves the chain behind block @k: what has been written of its record is all. */
 void emit_chain_left(struct emit *e, uint32_t k);
-/* In the cold part: what a conditional branch out of the middle of a chain goes through. */
-void emit_edge(struct emit *e, const struct edge *edge);
+/* In the cold part: what @edge counts and records. */
+void emit_edge_counts(struct emit *e, const struct edge *edge);
 /* Which blocks look whether there is budget left; and code that does, or compares the block's
  * bytes. The rel32s of its jumps to the cold part are chained through their own fields, from
  * *@chain, until emit_check_cold(). */

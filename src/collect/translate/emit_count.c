@@ -198,14 +198,10 @@ void emit_chain_left(struct emit *e, uint32_t k)
 	cursor_op(e, 0x8d, e->cursor_reg, e->cursor_reg, (int32_t)b->rec.size, true);
 }
 
-/* A conditional branch out of the middle of a chain goes through the cold part, which
- * writes the record; one whose edge has a counter, too. */
-void emit_edge(struct emit *e, const struct edge *edge)
+void emit_edge_counts(struct emit *e, const struct edge *edge)
 {
 	const struct block *b = &e->s->block[edge->block];
-	uint32_t rel = here(e) - (edge->at + 4);
 
-	memcpy(e->base + edge->at, &rel, 4);
 	if (!e->has_cursor) {
 		if (counts_edge(e->s, b))
 			count_edge(e, b->edge);
@@ -214,24 +210,6 @@ void emit_edge(struct emit *e, const struct edge *edge)
 	}
 	if (e->in->count_records && b->rec.next != XL_NONE)
 		count_edge(e, edge->block);
-	e->stale = leaves_stale(b);
-	if (safepoint_is_cold(e, b)) {
-		emit_cold_back(e, b);
-		return;
-	}
-	if (tree_crosses(e->s, b, b->to.pc)) {
-		struct block *const last = e->b;
-		const uint32_t was = e->index;
-
-		e->b = &e->s->block[edge->block];
-		e->index = edge->block;
-		emit_tree_jump(e, &b->to, true);
-		e->b = last;
-		e->index = was;
-	}
-	e->back = jumps_back(e->s, b);
-	asm_rel32(e, (const uint8_t []){ 0xe9 }, 1, &b->to);
-	e->back = false;
 }
 
 /* What the block records before instruction @at. */

@@ -78,7 +78,8 @@ enum { XL_ENTRY = 2, XL_FIRST, XL_FIRST_COUNT };
  * Where the count becomes 0 it leaves by RT_DO_SAFEPOINT, and RT_EXIT_PC is where the transfer
  * leads to: all of the transfer is done. What passes a safepoint depends on the original
  * instructions alone, never on how they have been cut into blocks and units. All general registers
- * are live there.
+ * are live there. In a trace one may lie within a chain, between two turns of a loop: who leaves
+ * there has written the record of the blocks up to it.
  *
  * 32-bit code always counts in memory, in the lower half of RT_UNTIL; the upper one is 0. Where
  * flags are free that is one `dec`. Else it is mov ecx, fs:[RT_UNTIL]; lea ecx, [ecx - 1];

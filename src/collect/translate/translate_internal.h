@@ -340,8 +340,8 @@ static inline bool jumps_back(const struct scratch *s, const struct block *b)
 	       b->to.pc <= s->insn[b->first + b->n - 1].pc;
 }
 
-/* Does @b fall into another turn of a loop (SMALL LOOPS in discover.c) where the program jumps back,
- * and so passes a safepoint? */
+/* Does @b fall into another turn of a loop (SMALL LOOPS in discover.c) where the program jumps
+ * back, and so passes a safepoint? */
 static inline bool takes_turn(const struct scratch *s, const struct block *b)
 {
 	return s->in->logged && b->invert;
