@@ -263,6 +263,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.place = LO + 0x8000000 + (data[2] & 0x3f) * 64,
 		.absolute = data[3] & 1, .patchable = data[3] & 2, .check_bytes = data[3] & 4,
 		.abi_flags = !i386 && data[3] & 16, .count_edges = data[6] & 1,
+		.kind = data[6] & 32 ? XL_EXEC : data[6] & 64 ? XL_BRANCH : XL_PROFILE,
 		.logged = data[6] & 2, .bare = data[6] & 4,
 		.max_insns = data[4] & 1 ? data[4] >> 1 : 0,
 		.max_blocks = data[5] & 1 ? 1 + (data[5] >> 1) : 0,
