@@ -133,7 +133,7 @@ $ cat >targets.c <<'X'
 + 		pthread_join(t[i], NULL);
 + 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 + 	signal(SIGALRM, ring);
-+ 	setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 200 }, { 0, 200 } }, NULL);
++ 	setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 1000 }, { 0, 1000 } }, NULL);
 + 	thread(&c[THREADS]);
 + 	change(&c[THREADS], code);
 + 	change(&c[THREADS], (const unsigned char []){ 9 });
