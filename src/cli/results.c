@@ -149,6 +149,25 @@ static enum pm_status save(const char *path, struct pm_buf *b, struct pm_err *er
 	return s;
 }
 
+/* What there is to say of a part says that it is of a part. */
+static enum pm_status text(struct results *o, struct pm_listing *l, struct pm_result *r,
+			   size_t width, struct pm_buf *to, struct pm_err *err)
+{
+	enum pm_status s = PM_OK;
+	size_t first;
+
+	if (o->partial)
+		pm_buf_printf(to, PARTIAL_REPORT);
+	first = to->n;
+	if (o->annotate)
+		s = pm_listing_print(l, &o->listing, to, err);
+	else
+		pm_result_text(r, (unsigned)o->rows, width, to);
+	if (to->n == first)
+		to->n = 0;
+	return s;
+}
+
 enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r,
 			   const char *title, const char *subtitle, struct pm_err *err)
 {
@@ -198,12 +217,7 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 	}
 	o->listing.width = width;
 	if (!s && !o->quiet && !(taken && !o->text && !o->to_stderr)) {
-		if (o->partial)
-			pm_buf_printf(&out, PARTIAL_REPORT);
-		if (o->annotate)
-			s = pm_listing_print(l, &o->listing, &out, err);
-		else
-			pm_result_text(r, (unsigned)o->rows, width, &out);
+		s = text(o, l, r, width, &out, err);
 		if (!s && o->to_stderr && (fwrite(out.p, 1, out.n, stderr) != out.n ||
 					   fflush(stderr)))
 			s = pm_fail_errno(err, "cannot write the report");

@@ -59,17 +59,6 @@ $ pugmark sim --usual $TESTS/data/formats/requests.csv | head -1
 > requests
 # which columns, and names for objects
 $ printf '7 a\n' | tr ' ' '|' >t; printf '8|b\n' >>t; pugmark sim -s 'requests:lru=9' -f requests-csv t
-> requests
->   requests      0 requests
->   bytes         0 bytes
->   objects       0 objects
->   object bytes  0 bytes
->   empty         0 requests
->
-> requests caches
->   policy  size  misses  miss ratio  missed bytes  byte miss ratio  evicted
->      lru     9       0      0.00 %             0           0.0000        0
->   ... and 2 columns: too large, objects
 ! pugmark: t:1: the first line names no column 'object'; -f requests-csv:object=N,size=N,time=N says which they are
 ? 1
 $ pugmark dump -f requests-csv:object=1 t | grep read; pugmark dump -f requests-csv:object=2 t; pugmark dump -f requests-csv:object=2,text t | grep -c read; pugmark dump -f requests-csv:size=2 t; pugmark dump -f requests-csv:object=900 t
@@ -87,18 +76,6 @@ $ printf '1\n2\n\nx\n' | pugmark dump -f requests-txt - | grep read
 ! pugmark: standard input:4: expected an object's number (or the option text), found 'x'
 ? 1
 $ head -c 70 $TESTS/data/formats/requests-1.vscsi >cut; pugmark sim -s requests -f vscsi cut; head -c 20 cut | pugmark dump -f vscsi -
-> requests
->   requests      0 requests
->   bytes         0 bytes
->   objects       0 objects
->   object bytes  0 bytes
->   empty         0 requests
->
-> requests caches  (by size)
->   policy           size  misses  miss ratio  missed bytes  byte miss ratio
->      lru     67,108,864       0      0.00 %             0           0.0000
->      lru  1,073,741,824       0      0.00 %             0           0.0000
->   ... and 3 columns: evicted, too large, objects
 ! pugmark: cut:0x40: expected 32 bytes of record, found 6
 ! pugmark: standard input:0x0: expected records of vscsi version 1 or 2, two at least
 ? 1
