@@ -180,6 +180,7 @@ await test("light and dark: as the system has it, and by the button", "usual.htm
 });
 await test("the flame graph: a click looks closer, Esc goes back, names are found", "usual.html", async (page) => {
 	await page.click("nav a[href='#flame']");
+	await leads_to(page, "flame");
 	const whole = await page.$$eval(".flame button", (b) => b.length);
 	await page.click(".flame button >> text=dispatch");
 	const closer = await page.$$eval(".flame button", (b) => b.map((e) => [e.textContent, e.style.width]).find(([t]) => t === "dispatch")[1]);
@@ -190,6 +191,7 @@ await test("the flame graph: a click looks closer, Esc goes back, names are foun
 });
 await test("the flame graph: another event has other widths and another total; keys move and look closer", "events.html", async (page) => {
 	await page.click("nav a[href='#flame']");
+	await leads_to(page, "flame");
 	const first = await page.innerText(".readout");
 	await page.selectOption("#flamebox select", { label: (await page.$$eval("#flamebox option", (o) => o.map((e) => e.textContent))).find((t) => t.startsWith("instructions")) });
 	const then = await page.innerText(".readout");
@@ -203,6 +205,7 @@ await test("the flame graph: another event has other widths and another total; k
 });
 await test("two runs' flame graphs: what became more and less has other colours, and both numbers", "difference.html", async (page) => {
 	await page.click("nav a[href='#flame']");
+	await leads_to(page, "flame");
 	const looks = await page.$$eval(".flame button", (b) => Object.fromEntries(b.map((e) => [e.className.replace(/ ?found ?/, ""), getComputedStyle(e).backgroundColor])));
 	await page.fill("#flamebox input", "renamed");
 	const said = await page.innerText(".readout");
@@ -214,7 +217,12 @@ await test("two runs' flame graphs: what became more and less has other colours,
 });
 await test("charts are drawn, the axis switches, a pointer reads a value; time is linear", "sim.html", async (page) => {
 	const views = await page.$$eval("nav a", (a) => a.map((e) => [e.textContent, e.hash]));
-	const to = (name) => page.click(`nav a[href="${views.find(([text]) => text === name)[1]}"]`);
+	const to = async (name) => {
+		const [, hash] = views.find(([text]) => text === name);
+
+		await page.click(`nav a[href="${hash}"]`);
+		await leads_to(page, hash.slice(1));
+	};
 	await to("Reuse distances");
 	const working_set = page.locator("figure", { hasText: "over instructions" });
 	if (await working_set.locator("button").innerText() !== "Logarithmic axis")
