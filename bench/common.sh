@@ -39,6 +39,7 @@ median() {
 }
 # Round by round: A over B, into C.
 ratios() {
+	[ -s "$1" ] && [ -s "$2" ] || die "$1, $2: nothing was measured"
 	paste "$1" "$2" | awk '$2 <= 0 { exit 1 } { printf "%.6f\n", $1 / $2 }' >"$3" || die "$2: too short to be measured"
 }
 # median (least-most)
