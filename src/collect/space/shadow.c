@@ -244,10 +244,12 @@ uint32_t *shadow_copy_index(const struct module *m)
 	return m->shadow.entry_from ? memcpy(pm_alloc(n), m->shadow.entry_from, n) : NULL;
 }
 
-/* Where three fifths of a large page of the shadow are needed, it is one: each return reads it. */
+/* Where much of a large page of the shadow is needed, it is one: each return reads it. Recordings
+ * are to take little memory: of a page three fifths have to be needed, else a quarter. */
 static void make_shadow_large(const struct spaces *s, const struct module *m)
 {
 	const uint64_t end = m->shadow.off + m->shadow.len;
+	const unsigned least = LARGE_PAGE / PAGE * (s->logged ? 60 : 25) / 100;
 	uint64_t at = up(m->shadow.off, LARGE_PAGE);
 
 	for (; at + LARGE_PAGE <= end; at += LARGE_PAGE) {
@@ -256,7 +258,7 @@ static void make_shadow_large(const struct spaces *s, const struct module *m)
 
 		for (uint32_t i = 0; i < LARGE_PAGE / PAGE; i++)
 			n += has_page(m->stored.needed, first + i);
-		if (n >= LARGE_PAGE / PAGE * 3 / 5)
+		if (n >= least)
 			make_large_pages(s, at, LARGE_PAGE);
 	}
 }
