@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "collect/control/pagemap.h"
 #include "collect/control/session.h"
 
 static ssize_t read_of(const struct session *s, uint32_t pid, void *to, uint64_t at, size_t n)
@@ -42,25 +43,16 @@ bool peek_read(pid_t pid, void *to, uint64_t at, size_t n)
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
 }
 
-/* of an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst in Linux) */
-#define IN_MEMORY (1ull << 63)
-#define IN_SWAP	  (1ull << 62)
-#define OF_FILE	  (1ull << 61)
-
 bool peek_unwritten(pid_t pid, uint64_t lo, uint64_t hi)
 {
 	uint64_t entry[512];
-	char path[32];
-	bool good;
-	int fd;
+	const int fd = pagemap_open(pid);
+	bool good = fd >= 0;
 
-	snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	good = fd >= 0;
 	while (good && lo < hi) {
 		const size_t left = (size_t)(hi - lo) / 4096, n = left < 512 ? left : 512;
 
-		good = n && pread(fd, entry, n * 8, (off_t)(lo / 4096 * 8)) == (ssize_t)(n * 8);
+		good = n && pagemap_read(fd, lo, entry, n);
 		for (size_t i = 0; good && i < n; i++)
 			good = !(entry[i] & IN_SWAP) &&
 			       (!(entry[i] & IN_MEMORY) || entry[i] & OF_FILE);

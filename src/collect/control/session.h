@@ -56,7 +56,7 @@ struct slots {				/* of a file: see slots.c */
 	dev_t dev;
 	ino_t ino;
 	struct pm_map to;		/* address in the file -> likewise */
-	bool read;			/* ... they are known; and: */
+	bool slots_read, constants_read;	/* ... they are known; so is: */
 	unsigned nconstant;
 	struct constant {
 		uint64_t lo, hi;	/* addresses in the file */

@@ -66,14 +66,16 @@ static struct slots *file_of(struct session *s, const struct module *m)
 			return &s->slots[i];
 	pm_grow(s->slots, s->nslots, s->cap_slots);
 	s->slots[s->nslots] = (struct slots){ .dev = m->text.dev, .ino = m->text.ino };
-	find_constants(s, m, &s->slots[s->nslots]);
 	return &s->slots[s->nslots++];
 }
 
 bool is_constant(struct session *s, const struct module *m, uint64_t lo, uint64_t hi)
 {
-	const struct slots *f = file_of(s, m);
+	struct slots *f = file_of(s, m);
 
+	if (!f->constants_read)
+		find_constants(s, m, f);
+	f->constants_read = true;
 	lo -= m->text.bias;
 	hi -= m->text.bias;
 	for (unsigned i = 0; i < f->nconstant; i++)
@@ -87,9 +89,9 @@ uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot)
 	struct slots *f = file_of(s, m);
 	const uint64_t *to;
 
-	if (!f->read)
+	if (!f->slots_read)
 		elf_plt_slots(m->text.bias, read_all, s, &f->to);
-	f->read = true;
+	f->slots_read = true;
 	to = pm_map_get(&f->to, slot - m->text.bias);
 	return to ? *to + m->text.bias : 0;
 }

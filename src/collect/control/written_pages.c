@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "collect/control/pagemap.h"
 #include "collect/control/written_pages.h"
 #include "collect/runtime/abi.h"
 
@@ -29,8 +30,6 @@ struct scan_arg {
 #define SCAN_PROTECT 1u			/* PM_SCAN_WP_MATCHING */
 #define IS_WRITTEN 2u			/* PAGE_IS_WRITTEN */
 #define ASYNC_PROTECTION (1ull << 15)	/* UFFD_FEATURE_WP_ASYNC */
-#define IN_MEMORY (1ull << 63)		/* of an entry of /proc/PID/pagemap */
-#define IN_SWAP (1ull << 62)
 
 /* ---- what the kernel tells ------------------------------------------------------------------- */
 bool written_kernel_tells(void)
@@ -38,7 +37,7 @@ bool written_kernel_tells(void)
 	struct page_region r;
 	struct scan_arg a = { .size = sizeof a, .vec = (uintptr_t)&r, .vec_len = 1,
 			      .mask = IS_WRITTEN, .returned = IS_WRITTEN };
-	const int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	const int fd = pagemap_open(getpid());
 	const bool ok = fd >= 0 && !ioctl(fd, SCAN, &a);
 
 	close(fd);
@@ -48,11 +47,9 @@ bool written_kernel_tells(void)
 void written_open(struct written_pages *w, pid_t pid, bool i386, int uffd)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = ASYNC_PROTECTION };
-	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
 	*w = (struct written_pages){ .pid = pid, .i386 = i386, .uffd = uffd };
-	w->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+	w->pagemap = pagemap_open(pid);
 	if (uffd >= 0 && (w->pagemap < 0 || ioctl(uffd, UFFDIO_API, &api))) {
 		close(uffd);
 		w->uffd = -1;
@@ -236,8 +233,7 @@ static void compare_all(struct comparison *l, const struct mapping *m)
 	for (uint64_t at = m->lo; at < m->hi; at += sizeof entry / 8 * PAGE) {
 		const uint64_t left = (m->hi - at) / PAGE, n = left < NR(entry) ? left : NR(entry);
 
-		if (l->w->pagemap < 0 ||
-		    pread(l->w->pagemap, entry, n * 8, (off_t)(at / PAGE * 8)) != (ssize_t)n * 8)
+		if (!pagemap_read(l->w->pagemap, at, entry, n))
 			for (uint64_t i = 0; i < n; i++)
 				entry[i] = IN_MEMORY;
 		for (uint64_t i = 0; i <= n; i++) {

@@ -66,26 +66,6 @@ static uint32_t reading(const struct scratch *s, const struct block *b, struct o
 	return reg >= 0 || reads_entry(&i[k], o, -1, -1) ? k : XL_NONE;
 }
 
-/* (1): what the block has put into @reg before its instruction @k. */
-static bool block_address(const struct scratch *s, const struct block *b, uint32_t k, int reg,
-			  uint64_t *at)
-{
-	struct operand o;
-
-	while (k-- > 0) {
-		const struct insn *i = &s->insn[b->first + k];
-
-		if (!(i->x.write >> reg & 1))
-			continue;
-		if (!(i->x.prop & X86_RIP) || !(i->x.prop & X86_WIDE) || opcode(i) != OP_LEA ||
-		    !operand(s, i, &o) || o.reg != reg)
-			return false;
-		*at = rip_operand(i);
-		return true;
-	}
-	return false;
-}
-
 /* (4): movzx of a byte, or `and` with a small number: what the index is below; 0: unknown. */
 static uint32_t index_limit(const struct scratch *s, const struct block *b, uint32_t k, int reg)
 {
@@ -118,17 +98,9 @@ static uint32_t add_entries(struct scratch *s, const struct xl_table *t, uint32_
 	if (!in->constant(in->ctx, t->at, (uint64_t)n * t->width))
 		return 0;
 	for (uint32_t k = 0; k < n; k++) {
-		size_t avail = 0;
-		const uint8_t *p = in->data(in->ctx, t->at + (uint64_t)k * t->width, &avail);
-		uint64_t to = 0;
-		int32_t d = 0;
+		uint64_t to;
 
-		if (!p || avail < t->width)
-			return k;
-		memcpy(t->relative ? (void *)&d : (void *)&to, p, t->width);
-		if (t->relative)
-			to = t->at + (uint64_t)(int64_t)d;
-		if (to < in->lo || to >= in->hi)
+		if (!table_entry(in, t, k, &to))
 			return k;
 		pm_grow(s->entry, s->nentry, s->cap_entry);
 		s->entry[s->nentry++] = to;
@@ -149,7 +121,7 @@ static struct counted_table counted_table(struct scratch *s, const struct block 
 		return none;
 	t.at = (uint64_t)(int64_t)o.disp;
 	if (o.base >= 0) {
-		if (!block_address(s, b, k, o.base, &t.at))
+		if (!lea_address(s, b->first, b->first + k, o.base, &t.at))	/* (1) */
 			return none;
 		t.at += (uint64_t)(int64_t)o.disp;
 	}

@@ -52,11 +52,8 @@ bool operand(const struct scratch *s, const struct insn *i, struct operand *o)
 	return true;
 }
 
-/* What `lea x(%rip)` has put into @reg before instruction @k, as far as the order in which they
- * were found tells. */
-static bool address_in(const struct scratch *s, size_t k, int reg, uint64_t *at)
+bool lea_address(const struct scratch *s, size_t stop, size_t k, int reg, uint64_t *at)
 {
-	const size_t stop = k < FAR_INSNS ? 0 : k - FAR_INSNS;
 	struct operand o;
 
 	while (k-- > stop) {
@@ -64,10 +61,10 @@ static bool address_in(const struct scratch *s, size_t k, int reg, uint64_t *at)
 
 		if (!(i->x.write >> reg & 1))
 			continue;
-		if (!(i->x.prop & X86_RIP) || opcode(i) != OP_LEA || !operand(s, i, &o) ||
-		    o.reg != reg)
+		if (!(i->x.prop & X86_RIP) || !(i->x.prop & X86_WIDE) || opcode(i) != OP_LEA ||
+		    !operand(s, i, &o) || o.reg != reg)
 			return false;
-		*at = i->pc + i->x.len + (uint64_t)(int64_t)o.disp;
+		*at = rip_operand(i);
 		return true;
 	}
 	return false;
@@ -81,7 +78,7 @@ static bool table_in(const struct scratch *s, size_t k, const struct operand *o,
 	if (o->rm >= 0 || o->index < 0 || o->scale != width)
 		return false;
 	if (o->base >= 0) {
-		if (!address_in(s, k, o->base, &t->at))
+		if (!lea_address(s, k < FAR_INSNS ? 0 : k - FAR_INSNS, k, o->base, &t->at))
 			return false;
 		t->at += (uint64_t)(int64_t)o->disp;
 	}
@@ -168,6 +165,21 @@ uint32_t entries(const struct scratch *s, size_t k)
 	return 0;
 }
 
+bool table_entry(const struct xl_input *in, const struct xl_table *t, uint32_t i, uint64_t *to)
+{
+	size_t avail = 0;
+	const uint8_t *p = in->data(in->ctx, t->at + (uint64_t)i * t->width, &avail);
+	int32_t d = 0;
+
+	if (!p || avail < t->width)
+		return false;
+	*to = 0;
+	memcpy(t->relative ? (void *)&d : (void *)to, p, t->width);
+	if (t->relative)
+		*to = t->at + (uint64_t)(int64_t)d;
+	return *to >= in->lo && *to < in->hi;
+}
+
 void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, uint64_t pc))
 {
 	const struct xl_input *in = s->in;
@@ -181,17 +193,7 @@ void find_targets(struct scratch *s, size_t k, void (*add)(struct scratch *s, ui
 	known = entries(s, k);
 	n = known ? known : UNBOUNDED;
 	for (uint32_t i = 0; i < n; i++) {
-		size_t avail = 0;
-		const uint8_t *p = in->data(in->ctx, t.at + (uint64_t)i * t.width, &avail);
-		int32_t d = 0;
-
-		if (!p || avail < t.width)
-			return;
-		to = 0;
-		memcpy(t.relative ? (void *)&d : (void *)&to, p, t.width);
-		if (t.relative)
-			to = t.at + (uint64_t)(int64_t)d;
-		if (to < in->lo || to >= in->hi)
+		if (!table_entry(in, &t, i, &to))
 			return;
 		if (!known && (to - from) + UNBOUNDED_REACH > 2 * UNBOUNDED_REACH)
 			return;

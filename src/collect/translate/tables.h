@@ -30,6 +30,11 @@ struct xl_table {
 	bool relative;			/* entries are distances from @at */
 };
 
+/* Where entry @i of @t leads, which is within the text; false: there is none. */
+bool table_entry(const struct xl_input *in, const struct xl_table *t, uint32_t i, uint64_t *to);
+/* The address that `lea x(%rip)` has put into @reg before instruction @k, but not before @stop, as
+ * far as the order in which they were found tells: within a block that is sure. */
+bool lea_address(const struct scratch *s, size_t stop, size_t k, int reg, uint64_t *at);
 /* Entries of the table of the jump at @k: one more than what the nearest comparison compares with,
  * if a branch on the result follows; 0: unknown. */
 uint32_t entries(const struct scratch *s, size_t k);

@@ -62,8 +62,8 @@ struct xl_segment {
  * for each jump that looks first whether it goes where it is likely to: its pc is that target. Such
  * a jump is not in the table when it goes there: that count is what the table leaves of the
  * block's. Last come XL_EDGE blocks with n XL_ENTRY, one for each entry of a constant jump table
- * whose index the code counts, as tables.c says: pc is where the entry leads, and each has a
- * counter, side by side in that order. What such a jump counts so is not in the thread's table.
+ * whose index the code counts, as counted_tables.c says: pc is where the entry leads, and each has
+ * a counter, side by side in that order. What such a jump counts so is not in the thread's table.
  * Other indirect jumps and calls have two each, XL_FIRST and XL_FIRST_COUNT: the `counter' of the
  * one is the address to which the thread came first from there, that of the other how often. What
  * goes elsewhere is in the table. Of all three kinds `live' counts them, up to this one. */
