@@ -259,28 +259,45 @@ static void join_runs(struct branch_work *w)
 	w->nrun = n;
 }
 
+/* Those within an object, and then those that leave it: two sorted runs where the moves are by
+ * address. */
+static void add_moves_from(const struct branch_work *w, struct pm_branches *out)
+{
+	for (int leaves = 0; leaves < 2; leaves++)
+		for (size_t i = 0; i < w->nmove; i++) {
+			const struct branch_move *m = &w->move[i];
+			struct pm_branch b = m->b;
+
+			if (m->from_object == PM_NONE ||
+			    (m->from_object != m->to_object) != leaves)
+				continue;
+			if (leaves)
+				b.to = 0;
+			add_branch(&out->object[m->from_object], b);
+		}
+}
+
+/* From elsewhere: one sorted run where the moves are by target. */
+static void add_moves_to(const struct branch_work *w, struct pm_branches *out)
+{
+	for (size_t i = 0; i < w->nmove; i++) {
+		const struct branch_move *m = &w->move[i];
+		struct pm_branch b = m->b;
+
+		if (m->to_object == PM_NONE || m->from_object == m->to_object)
+			continue;
+		b.from = 0;
+		add_branch(&out->object[m->to_object], b);
+	}
+}
+
 void pm_branch_sum(struct branch_work *w, struct pm_branches *out)
 {
 	size_t r = 0, m = 0;
 
-	for (size_t i = 0; i < w->nmove; i++) {
-		const struct branch_move *v = &w->move[i];
-		struct pm_branch b = v->b;
-
-		if (v->from_object == v->to_object && v->from_object != PM_NONE) {
-			add_branch(&out->object[v->from_object], b);
-			continue;
-		}
-		if (v->from_object != PM_NONE) {
-			b.to = 0;
-			add_branch(&out->object[v->from_object], b);
-		}
-		b = v->b;
-		b.from = 0;
-		if (v->to_object != PM_NONE)
-			add_branch(&out->object[v->to_object], b);
-	}
+	add_moves_from(w, out);
 	pm_radix_sort(w->move, w->nmove, sizeof *w->move, target, NR(target));
+	add_moves_to(w, out);
 	pm_radix_sort(w->run, w->nrun, sizeof *w->run, object_address, NR(object_address));
 	join_runs(w);
 	for (uint32_t k = 0; k < out->n; k++) {

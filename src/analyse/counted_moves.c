@@ -213,7 +213,7 @@ struct times {
 	struct times_at {
 		uint64_t addr, count;
 	} *v;
-	size_t n, cap, next;
+	size_t n, cap;
 };
 
 struct summing {
@@ -223,31 +223,13 @@ struct summing {
 	uint32_t *object;		/* of the process's: the profile's */
 	/* in any order, an address more than once: */
 	struct times came;		/* how often something counted led there */
-	struct times ran;		/* entries there */
-	struct times returns;		/* addresses behind calls */
+	struct times returns;		/* addresses behind calls, 0 */
 };
 
 static void add_times(struct times *t, uint64_t addr, uint64_t count)
 {
 	pm_grow(t->v, t->n, t->cap);
 	t->v[t->n++] = (struct times_at){ addr, count };
-}
-
-static void sort_times(struct times *t)
-{
-	static const struct pm_radix_key addr[] = { { offsetof(struct times_at, addr), 8 } };
-
-	pm_radix_sort(t->v, t->n, sizeof *t->v, addr, 1);
-}
-
-/* How often that is said of @addr; of @t, sorted, what is below is done with. */
-static uint64_t times_at(struct times *t, uint64_t addr)
-{
-	uint64_t sum = 0;
-
-	for (; t->next < t->n && t->v[t->next].addr <= addr; t->next++)
-		sum += t->v[t->next].addr == addr ? t->v[t->next].count : 0;
-	return sum;
 }
 
 static void add_move(struct summing *s, uint32_t from_object, uint64_t from, uint64_t to,
@@ -307,7 +289,6 @@ static void add_piece(struct summing *s, const struct piece_counts *c)
 	uint64_t from;
 	uint8_t flow;
 
-	add_times(&s->ran, x->pc, c->total);
 	if (!c->n)
 		return;
 	from = x->pc + c->insn[c->n - 1].at;
@@ -316,7 +297,7 @@ static void add_piece(struct summing *s, const struct piece_counts *c)
 	if (c->goes_on)
 		add_times(&s->came, end_of(x), c->goes_on);
 	if (flow == PM_CLASS_CALL || flow == PM_CLASS_CALL_IND)
-		add_times(&s->returns, end_of(x), 1);
+		add_times(&s->returns, end_of(x), 0);
 	if (c->target)
 		add_move(s, x->object, from, c->target, c->taken, false);
 	for (size_t i = 0; i < c->nto; i++)
@@ -339,24 +320,58 @@ static void add_cuts(struct summing *s)
 		}
 }
 
+/* What ran at an address that a call returns to, and came from nowhere that is counted, returned. */
 static void add_returns(struct summing *s)
 {
-	sort_times(&s->returns);
-	sort_times(&s->ran);
-	sort_times(&s->came);
-	for (size_t i = 0; i < s->returns.n; i++) {
-		const uint64_t addr = s->returns.v[i].addr;
-		uint64_t ran;
+	const struct pm_counts_process *p = s->m.p;
+	struct pm_map at = { 0 };		/* address -> place among the returns */
+	const uint64_t *found;
+	bool fresh;
 
-		if (i && s->returns.v[i - 1].addr == addr)
-			continue;
-		ran = times_at(&s->ran, addr);
-		add_move(s, PM_NONE, 0, addr, less(ran, times_at(&s->came, addr)), true);
+	for (size_t i = 0; i < s->returns.n; i++) {
+		uint64_t *place = pm_map_put(&at, s->returns.v[i].addr, &fresh);
+
+		if (fresh)
+			*place = i;
 	}
+	for (size_t i = 0; i < p->npiece; i++)
+		if ((found = pm_map_get(&at, p->piece[i].pc)))
+			s->returns.v[*found].count += s->m.total[i];
+	for (size_t i = 0; i < s->came.n; i++)
+		if ((found = pm_map_get(&at, s->came.v[i].addr)))
+			s->returns.v[*found].count = less(s->returns.v[*found].count,
+							  s->came.v[i].count);
+	for (size_t i = 0; i < s->returns.n; i++)
+		add_move(s, PM_NONE, 0, s->returns.v[i].addr, s->returns.v[i].count, true);
+	pm_map_release(&at);
 	free(s->returns.v);
-	free(s->ran.v);
 	free(s->came.v);
-	s->returns = s->ran = s->came = (struct times){ 0 };
+	s->returns = s->came = (struct times){ 0 };
+}
+
+/* A piece's place: what is taken by ascending ones needs not be sorted afterwards. */
+struct place {
+	uint64_t addr;			/* in the file */
+	uint32_t object, piece;
+};
+
+/* Of the process that @s is at; free() it. */
+static struct place *sorted_places(const struct summing *s)
+{
+	static const struct pm_radix_key key[] = {
+		{ offsetof(struct place, object), 4 }, { offsetof(struct place, addr), 8 },
+	};
+	const struct pm_counts_process *p = s->m.p;
+	struct place *v = pm_alloc_unset((p->npiece + 1) * sizeof *v);
+
+	for (size_t i = 0; i < p->npiece; i++) {
+		const struct pm_piece *x = &p->piece[i];
+
+		v[i] = (struct place){ x->pc - p->object[x->object].bias, s->object[x->object],
+				       (uint32_t)i };
+	}
+	pm_radix_sort(v, p->npiece, sizeof *v, key, NR(key));
+	return v;
 }
 
 void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
@@ -364,6 +379,7 @@ void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
 	struct pm_forms *const forms[] = { pm_forms_new(false), pm_forms_new(true) };
 	struct summing s = { .out = to };
 	struct piece_counts piece;
+	struct place *place;
 
 	*to = (struct pm_branches){ 0 };
 	for (size_t i = 0; i < c->nprocess; i++) {
@@ -377,10 +393,12 @@ void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
 		s.object = pm_alloc((p->nobject + 1) * sizeof *s.object);
 		for (size_t k = 0; k < p->nobject; k++)
 			s.object[k] = branch_object(to, p->object[k].path);
+		place = sorted_places(&s);
 		for (size_t k = 0; k < p->npiece; k++) {
-			decode_piece(&s.m, k, &piece);
+			decode_piece(&s.m, place[k].piece, &piece);
 			add_piece(&s, &piece);
 		}
+		free(place);
 		add_cuts(&s);
 		add_returns(&s);
 		free(s.object);

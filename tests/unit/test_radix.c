@@ -66,10 +66,31 @@ static void random_records(void **state)
 	free(want);
 }
 
+/* Few sorted runs, and one more than are merged. */
+static void nearly_sorted_records(void **state)
+{
+	static const struct pm_radix_key key[] = {
+		{ offsetof(struct record, b), 4 }, { offsetof(struct record, a), 8 },
+		{ offsetof(struct record, c), 1 },
+	};
+	struct record v[500], want[500];
+
+	(void)state;
+	for (unsigned runs = 1; runs <= 6; runs++) {
+		for (uint32_t i = 0; i < NR(v); i++)
+			v[i] = (struct record){ .b = i % (NR(v) / runs) / 3, .number = i };
+		memcpy(want, v, sizeof v);
+		qsort(want, NR(v), sizeof *want, compare);
+		pm_radix_sort(v, NR(v), sizeof *v, key, NR(key));
+		assert_memory_equal(v, want, sizeof v);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_records),
+		cmocka_unit_test(nearly_sorted_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
