@@ -51,7 +51,3 @@ $ gcc -O1 -Wl,-z,lazy -o v v.c && for p in /bin/true /bin/false /no/such; do ./v
 # Where ptrace() is refused the child is told.
 $ ASAN_OPTIONS=detect_leaks=0 timeout -s KILL 60 pugmark run -q -- "$PROGRAMS/noptrace" ./v /bin/true
 > -1 status 0
-# So pugmark runs in pugmark.
-$ ASAN_OPTIONS=detect_leaks=0 timeout -s KILL 60 pugmark run -q -- pugmark run -q -- sh -c 'echo in; exit 3'
-> in
-? 3

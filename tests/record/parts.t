@@ -105,8 +105,3 @@ $ pugmark replay -j 0 -o x.pug r.pugrec
 $ pugmark replay -j 2 --usual r.pugrec
 ! pugmark: -j is for a trace in a .pug: -o FILE.pug, and no part of it (see `pugmark replay --help`)
 ? 2
-# nothing is left of a trace that cannot begin
-$ ulimit -v 500000; pugmark convert -q -j 2 r.pugrec none.pug 2>&1 | cut -c 1-40; pugmark replay -q -j 2 --exec -o none.pug r.pugrec 2>&1 | cut -c 1-40; ls none.pug* 2>/dev/null
-> pugmark: r.pugrec: tracing needs 17408 G
-> pugmark: r.pugrec: tracing needs 17408 G
-? 2

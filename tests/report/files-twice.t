@@ -1,5 +1,5 @@
 # No command writes over what it reads, and none writes a file twice: it says so, and all files stay as they are.
-$ cp "$BUILD/programs/loops" prog && pugmark run -q --exec -o t.pug ./prog >out && pugmark run -q --json a.json ./prog >out
+$ cp "$PROGRAMS/loops" prog && pugmark run -q --exec -o t.pug ./prog >out && pugmark run -q --json a.json ./prog >out
 + pugmark run -q --callgrind a.cg ./prog >out; cp a.json b.json; printf 'trace t = t.pug\nsim bp = bpred:gshare=10\n' >p.plan
 + pugmark sweep run -q p.plan >out; sha256sum prog t.pug a.json b.json a.cg p.plan >sums
 $ cat >each <<'X'

@@ -100,6 +100,8 @@ void gather_sample(struct session *s)
 {
 	const double gap = pm_now() - s->sampled;
 
+	if (s->tracer)			/* buffers are where counters would be */
+		return;
 	for (size_t i = 0; i < s->nproc; i++) {
 		struct proc *p = s->proc[i];
 		const struct space *sp = p->mm->user.space;
@@ -163,6 +165,15 @@ static void read_counters(const struct session *s, struct space *sp, const struc
 		memset(s->data + at, 0, (size_t)(stop - at));
 }
 
+static void drop_samples(struct thread *t)
+{
+	free(t->seen);
+	free(t->total);
+	t->seen = NULL;
+	t->total = NULL;
+	t->nseen = 0;
+}
+
 /* A thread is over (or the session is): add its counters to the process and clear them. */
 void gather_thread(struct session *s, struct proc *p, struct thread *t)
 {
@@ -173,12 +184,14 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	if (!t->live)
 		return;
 	t->live = false;
-	if (s->kept)			/* what it executes again has been counted already */
+	if (s->kept) {			/* what it executes again has been counted already */
+		drop_samples(t);
 		return;
+	}
 	pm_grow(p->counts, p->ncounts, p->cap_counts);
 	c = &p->counts[p->ncounts++];
 	*c = (struct counts_of){ .tid = t->tid };
-	if (s->tracer) /* counts nothing; i386: buffers are where counters would be */
+	if (s->tracer)			/* counts nothing */
 		return;
 	if (!sp->i386) {
 		read_counters(s, sp, t, c, true);
@@ -190,10 +203,7 @@ void gather_thread(struct session *s, struct proc *p, struct thread *t)
 	for (uint32_t k = 0; k < sp->nblock; k++)
 		add_count(c, k, t->total[k]);
 	list_resize(c, c->n);
-	free(t->seen);
-	free(t->total);
-	t->seen = NULL;
-	t->total = NULL;
+	drop_samples(t);
 	for (; next_piece(s, t->block, sp->nblock * 4, &at, &stop); at = stop)
 		memset(s->data + at, 0, (size_t)(stop - at));
 }
