@@ -55,8 +55,6 @@ enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_er
 				       "like");
 	if (b->samples && !b->to[BRANCH_PERF])
 		return pm_fail_request(err, "--perf-samples is for --perf-data FILE");
-	if (b->samples > PM_BRANCH_PERF_MOST)
-		return pm_fail_request(err, "--perf-samples: at most %u", PM_BRANCH_PERF_MOST);
 	if (check_propeller(b, err) != PM_OK)
 		return PM_ERR;
 	return pm_report_can_save(b->to, BRANCH_OUTPUTS, err);
