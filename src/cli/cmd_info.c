@@ -193,7 +193,7 @@ int cmd_info(int argc, char **argv)
 			status = 1;
 		pm_pipeline_free(p);
 	}
-	if (pug || status)
+	if ((pug || status) && !pm_result_find(pm_result_root(r), "complete"))
 		pm_result_bool(r, "complete", !status);
 	c = pm_result_find(pm_result_root(r), "count");
 	c = c ? pm_result_find(c, "instructions") : NULL;

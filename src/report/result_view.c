@@ -377,6 +377,15 @@ static void lists_below(const struct pm_result_node *o, const char *path, unsign
 	}
 }
 
+/* Who shows text of a part of a trace says so on the first line, and the error comes last. */
+static bool is_about_part(const struct pm_result_node *root, const struct pm_result_node *n)
+{
+	const struct pm_result_node *c = pm_result_find(root, "complete");
+
+	return c && c->kind == PM_RESULT_BOOL && !c->u64 && n->name &&
+		(n == c || !strcmp(n->name, "reason"));
+}
+
 void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, struct pm_buf *to)
 {
 	const struct pm_result_node *root = pm_result_root(r);
@@ -387,6 +396,8 @@ void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, stru
 		size_t n = 0, cap = 0, name_w = 0;
 		char buf[256], head[64];
 
+		if (is_about_part(root, top))
+			continue;
 		if (top->kind == PM_RESULT_LIST) {
 			words(top->name, head, sizeof head);
 			pm_buf_printf(to, "%s%s", blank ? "\n" : "", head);

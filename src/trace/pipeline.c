@@ -808,6 +808,11 @@ enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, st
 {
 	enum pm_status worst = join(p, err);
 
+	if (r && p->partial) {
+		pm_result_bool(r, "complete", false);
+		if (pm_failed(err))
+			pm_result_str(r, "reason", err->msg);
+	}
 	/* every sink gets its chance to save what it has, also after another one failed */
 	for (size_t i = 0; i < p->nsink; i++)
 		if (finish_sink(p, i, r, err) == PM_ERR)
