@@ -307,10 +307,8 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 		manners_tell("%s: %s", file, which->plural);
 	if (!s)
 		s = pm_sims_check(p, src->facts, which->plural, err);
-	if (!s && src->ops->run)
-		progress_sink(&progress, p);
 	if (!s)
-		s = pm_pipeline_start(p, src->facts, which->plural, err);
+		s = progress_start(&progress, p, src, which->plural, err);
 	if (!s)
 		note_unknown(p, which, src->facts, file);
 	if (!s && o->jobs > 1)
@@ -323,8 +321,8 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 	progress_end(&progress);
 	o->partial = pm_pipeline_partial(p);
 	o->quiet |= o->partial && rest && pm_pipeline_starved(p);	/* zeros say nothing */
-	if (read && src->ops->run)
-		s = read;			/* no trace is damaged: it could not be made */
+	if (pm_pipeline_unmade(p))
+		s = read;
 	if (!s)
 		s = results_end(o, p, r, title, file, read ? &later : err);
 	results_release(o);

@@ -11,7 +11,8 @@
 
 #define THREADS 50000u
 #define DEEP 4u
-#define SECONDS 20	/* of processors: it takes 0.05; slots made anew for each tree took over 500 */
+/* Of processors: it takes 0.05; slots made anew for each tree took over 500. */
+#define SECONDS 20
 
 /* As threads' trees come one after the other: a root that is looked for, and what is below it. */
 static void many_small_trees(void **state)
@@ -22,7 +23,8 @@ static void many_small_trees(void **state)
 	(void)state;
 	pm_tree_init(&t, PM_TREE_DEPTH, PM_TREE_NODES);
 	for (uint32_t k = 0; k < THREADS; k++) {
-		const uint32_t f = pm_tree_add_function(&t, &(struct pm_tree_function){ .name = "x" });
+		const struct pm_tree_function x = { .name = "x" };
+		const uint32_t f = pm_tree_add_function(&t, &x);
 		uint32_t at = pm_tree_child(&t, 0, f);
 
 		assert_int_equal(at, 1 + k * DEEP);
