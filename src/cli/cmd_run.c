@@ -40,7 +40,7 @@ static const struct pm_opt_help help = {
 	"  pugmark run --usual --html p.html -- ls  what there is to say about it, as a page\n"
 	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
 	"  pugmark run --sim cachegrind --callgrind cg.out -- ls    calls and their costs\n"
-	"  pugmark run --pid 1234 --detach-after 10 what process 1234 does for ten seconds\n\n"
+	"  pugmark run --pid 1234 --detach-after 10  what process 1234 does for ten seconds\n\n"
 	"Exit status: the program's own. If a signal kills the program, the same signal kills "
 	"pugmark. 1 if\n"
 	"the program cannot run or the trace cannot be made, 2 for a usage error. SIGTERM and "

@@ -122,7 +122,7 @@ int cmd_sim(int argc, char **argv)
 		"counted. FILE - is standard input. Options may be repeated and combined: the "
 		"trace is read once.",
 		"Examples:\n"
-		"  pugmark sim --cache 'l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way' "
+		"  pugmark sim --cache 'l1i=32k,8way;l1d=32k,8way,64,lru,wb;l2=1m,16way' "
 		"prog.pug\n"
 		"  pugmark sim --bpred 'gshare=14;tagescl' --tlb '' prog.pug\n"
 		"  pugmark sim --usual --html report.html prog.pug    everything, as a page\n"
