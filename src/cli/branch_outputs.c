@@ -262,8 +262,9 @@ enum pm_status branch_outputs_write(const struct branch_outputs *b, const struct
 		else if (o && o->insns)
 			st = save(b, o, i, b->to[i], &wrong);
 		else
-			st = pm_fail_request(&wrong, "nothing of the program '%s' itself was traced; "
-					     "%%n in FILE gives a file for everything that was",
+			st = pm_fail_request(&wrong, "nothing of the program '%s' itself was "
+					     "traced; %%n in FILE gives a file for everything "
+					     "that was",
 					     all->program ? all->program : "?");
 		if (st != PM_OK && !pm_failed(&first))
 			first = wrong;

@@ -267,6 +267,24 @@ static void check_files(const struct outputs *f, const struct run_trace *t, cons
 	named_files_check(used_help, files, NR(files));
 }
 
+/* The report in -o FILE is text, whatever the name promises. */
+static void refuse_misnamed(const char *out)
+{
+	static const struct { const char *suffix, *option, *what; } other[] = {
+		{ ".json", "--json", "JSON" }, { ".csv", "--csv", "CSV" },
+		{ ".html", "--html", "a page" },
+	};
+	const size_t n = strlen(out);
+
+	for (size_t i = 0; i < NR(other); i++) {
+		const size_t k = strlen(other[i].suffix);
+
+		if (n > k && !strcmp(out + n - k, other[i].suffix))
+			pm_opt_usage(used_help, "-o FILE would be the report as text: %s '%s' "
+				     "writes %s", other[i].option, out, other[i].what);
+	}
+}
+
 /* All options are known: a trace, or a profile. The exit status. */
 static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs *f)
 {
@@ -285,6 +303,8 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 			     t->format);
 	if (f->out && !to_file && f->report)
 		pm_opt_usage(used_help, "-o and --report are both for the report");
+	if (f->out && !to_file)
+		refuse_misnamed(f->out);
 	if (!run_trace_wanted(t))
 		return run_counted(o, f, t);
 	if (run_edges_suffice(t, o)) {

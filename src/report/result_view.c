@@ -232,7 +232,8 @@ static bool is_trouble(const char *name)
 
 /* What does not fit into a line of @wide: columns of nothing but 0 go first, then words are cut,
  * then columns of numbers go, last ones first, those that tell of trouble after all others, then
- * those of words; words get back what is left. The first column stays: rows are usually sorted by it. */
+ * those of words; words get back what is left. The first column stays: rows are usually sorted by
+ * it. */
 static void fit(struct columns *c, size_t wide)
 {
 	size_t full[COLUMNS];
