@@ -3,7 +3,8 @@ $ head -c 700 $TESTS/data/blocks.pug >cut.pug; pugmark info cut.pug
 > file            cut.pug
 > format          pug
 > bytes           700
-> contents        instruction boundaries, data addresses, access sizes, branch outcomes, basic blocks
+> contents        instruction boundaries, data addresses, access sizes, branch
+>                 outcomes, basic blocks
 > traced:
 >   tool          pugmark 0.1.0
 >   level         default
