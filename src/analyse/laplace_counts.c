@@ -58,8 +58,8 @@ static enum pm_status windows(struct laplace *s, const char *v, struct pm_err *e
 		if (!*v)
 			return PM_OK;
 	}
-	return pm_fail_request(err, "windows expects 1 to %d numbers of references, at least 1 each, "
-			       "not '%s'", LAP_WINDOWS, all);
+	return pm_fail_request(err, "windows expects 1 to %d numbers of references, at least 1 "
+			       "each, not '%s'", LAP_WINDOWS, all);
 }
 
 static enum pm_status option(struct laplace *s, const char *word, struct pm_err *err)
