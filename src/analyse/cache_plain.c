@@ -200,25 +200,6 @@ static bool maintain_event(void *cache, const struct pm_event *e, uint64_t key)
 	return true;
 }
 
-static void add_counts(struct pm_cache *c, const struct ref_counts *n)
-{
-	struct cache_level *li = c->first_i, *ld = c->first_d;
-
-	c->insns += n->insns;
-	c->other |= n->other;
-	c->refs[PM_OP_FETCH][0] += n->fetches;
-	if (li)
-		li->access[PM_OP_FETCH][0] += n->looked_fetches;
-	for (unsigned k = 0; k < 4 && ld; k++) {
-		const unsigned write = k / 2, cls = k % 2;
-		const uint64_t data = ref_sum(n->data, write, cls);
-
-		c->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += data;
-		ld->access[write && !c->conf.tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
-			ref_sum(n->looked, write, cls);
-	}
-}
-
 static struct ref_side side_of(const struct cache_level *l)
 {
 	if (!l)
@@ -241,7 +222,10 @@ static void run_plain(struct pm_cache *c, const struct pm_event *ev, size_t n)
 	pm_cache_take_turns(c);
 	cache_run_refs(&calls, look_up, c, side_of(c->first_i), side_of(c->first_d), c->segment0,
 		       c->conf.tlb, ev, n, &k);
-	add_counts(c, &k);
+	c->insns += k.insns;
+	c->other |= k.other;
+	ref_add(&k, c->conf.tlb, c->refs, c->first_i ? c->first_i->access : NULL,
+		c->first_d ? c->first_d->access : NULL);
 	pm_cache_drain(c, 0, c->own);
 }
 

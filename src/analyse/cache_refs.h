@@ -77,6 +77,23 @@ static inline uint64_t ref_sum(const uint64_t data[3][2], bool write, unsigned c
 	       data[PM_EV_MODIFY - PM_EV_READ][cls];
 }
 
+/* What @n counted goes to a cache's sums: @refs before splitting, @i and @d the lookups of the
+ * first levels, NULL where there is none. A TLB does not tell writes from reads. */
+static inline void ref_add(const struct ref_counts *n, bool tlb, uint64_t refs[3][2],
+			   uint64_t (*i)[2], uint64_t (*d)[2])
+{
+	refs[PM_OP_FETCH][0] += n->fetches;
+	if (i)
+		i[PM_OP_FETCH][0] += n->looked_fetches;
+	for (unsigned k = 0; k < 4 && d; k++) {
+		const unsigned write = k / 2, cls = k % 2;
+
+		refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += ref_sum(n->data, write, cls);
+		d[write && !tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
+			ref_sum(n->looked, write, cls);
+	}
+}
+
 static inline uint64_t *ref_set(const struct ref_side *s, uint64_t line)
 {
 	return s->tag + (line >> s->shift & s->set_mask) * s->ways;

@@ -114,25 +114,6 @@ static struct ref_side side_of(const struct cold_level *l)
 	return (struct ref_side){ l->way, l->line_mask, l->set_mask, l->line_shift, l->ways };
 }
 
-static void add_counts(struct cache_part *p, const struct ref_counts *n)
-{
-	const bool tlb = p->w->c->conf.tlb;
-
-	p->insns += n->insns;
-	p->other |= n->other;
-	p->refs[PM_OP_FETCH][0] += n->fetches;
-	if (p->li)
-		p->li->st.access[PM_OP_FETCH][0] += n->looked_fetches;
-	for (unsigned k = 0; k < 4 && p->ld; k++) {
-		const unsigned write = k / 2, cls = k % 2;
-		const uint64_t data = ref_sum(n->data, write, cls);
-
-		p->refs[write ? PM_OP_WRITE : PM_OP_READ][cls] += data;
-		p->ld->st.access[write && !tlb ? PM_OP_WRITE : PM_OP_READ][cls] +=
-			ref_sum(n->looked, write, cls);
-	}
-}
-
 static const struct ref_calls calls = { key_of, miss_first, access_first, maintain_event };
 
 static REF_TARGET void look_up(void *part, const struct ref_side side[2],
@@ -149,7 +130,10 @@ static enum pm_status consume(void *part, const struct pm_batch *b, struct pm_er
 	p->space = b->stream->space;
 	cache_run_refs(&calls, look_up, p, side_of(p->li), side_of(p->ld), segment(p, p->space, 0),
 		       p->w->c->conf.tlb, b->ev, b->n, &k);
-	add_counts(p, &k);
+	p->insns += k.insns;
+	p->other |= k.other;
+	ref_add(&k, p->w->c->conf.tlb, p->refs, p->li ? p->li->st.access : NULL,
+		p->ld ? p->ld->st.access : NULL);
 	if (p->segment.n > 65535)
 		return pm_fail_file(err, "cache: more than 65535 address spaces; spaces=shared "
 					 "treats all as one");

@@ -306,6 +306,18 @@ static void read_object(struct pm_diff_side *s, const struct pm_result_node *o, 
 	}
 }
 
+/* A gate would take fewer instructions for progress. */
+static enum pm_status check_whole(const struct pm_result_node *root, struct pm_err *err)
+{
+	const struct pm_result_node *complete = pm_result_find(root, "complete");
+	const char *why = pm_result_find_text(root, "reason");
+
+	if (!complete || complete->kind != PM_RESULT_BOOL || complete->u64)
+		return PM_OK;
+	return pm_fail_file(err, "its numbers are of a part of a trace%s%s", why ? ": " : "",
+			    why ? why : "");
+}
+
 enum pm_status pm_diff_read_json(struct pm_diff_side *s, const char *path, struct pm_err *err)
 {
 	struct pm_result *r = pm_result_new();
@@ -320,6 +332,8 @@ enum pm_status pm_diff_read_json(struct pm_diff_side *s, const char *path, struc
 	if (!st && (schema.n < 9 || memcmp(schema.p, "pugmark.", 8)))
 		st = pm_fail_file(err, "expected a document that names its schema, \"pugmark.*\"; "
 				       "what a command writes with --json does");
+	if (!st)
+		st = check_whole(pm_result_root(r), err);
 	if (!st) {
 		s->kind = pm_arena_strdup(&s->mem, (const char *)schema.p + 8);
 		read_object(s, pm_result_root(r), "", pm_result_root(r));

@@ -43,6 +43,8 @@ static uint32_t add(struct laplace *s, uint64_t pid, const char *name)
 /* ---- configuration -------------------------------------------------------------------------- */
 static enum pm_status windows(struct laplace *s, const char *v, struct pm_err *err)
 {
+	const char *const all = v;
+
 	for (s->pages.windows = 0; s->pages.windows < LAP_WINDOWS; v++) {
 		const size_t n = strcspn(v, ",");
 		char word[24];
@@ -56,8 +58,8 @@ static enum pm_status windows(struct laplace *s, const char *v, struct pm_err *e
 		if (!*v)
 			return PM_OK;
 	}
-	return pm_fail_request(err, "windows=: expected 1 to %d numbers of references",
-			       LAP_WINDOWS);
+	return pm_fail_request(err, "windows expects 1 to %d numbers of references, at least 1 "
+			       "each, not '%s'", LAP_WINDOWS, all);
 }
 
 static enum pm_status option(struct laplace *s, const char *word, struct pm_err *err)

@@ -24,6 +24,7 @@ void pm_tree_init(struct pm_tree *t, uint32_t max_depth, uint32_t max_nodes)
 		.linkage = "[other contexts]" });
 	pm_grow(t->node, t->n, t->cap);
 	t->node[t->n++] = (struct pm_tree_node){ 0 };
+	t->hashed = 1;
 }
 
 void pm_tree_release(struct pm_tree *t)
@@ -49,16 +50,23 @@ static size_t slot_of(const struct pm_tree *t, uint32_t parent, uint32_t functio
 	return i;
 }
 
-static void hash_anew(struct pm_tree *t)
+/* All contexts have slots then. Only when there are too few slots do those that have one get
+ * another: of many small trees that are appended, each is hashed a few times. */
+static void hash_rest(struct pm_tree *t)
 {
-	free(t->slot);
-	while (4 * t->n > t->mask)		/* mostly the first slot is it */
-		t->mask = 2 * t->mask + 1;
-	t->slot = pm_alloc((t->mask + 1) * sizeof *t->slot);
-	t->unhashed = false;
-	for (uint32_t i = 1; i < t->n; i++)
-		if (i != t->overflow)
-			t->slot[slot_of(t, t->node[i].parent, t->node[i].function)] = i;
+	if (4 * t->n > t->mask) {		/* mostly the first slot is it */
+		while (4 * t->n > t->mask)
+			t->mask = 2 * t->mask + 1;
+		free(t->slot);
+		t->slot = pm_alloc((t->mask + 1) * sizeof *t->slot);
+		t->hashed = 1;
+	}
+	for (; t->hashed < t->n; t->hashed++) {
+		const struct pm_tree_node *n = t->node + t->hashed;
+
+		if (t->hashed != t->overflow)
+			t->slot[slot_of(t, n->parent, n->function)] = t->hashed;
+	}
 }
 
 static uint32_t new_node(struct pm_tree *t, uint32_t parent, uint32_t function)
@@ -88,8 +96,8 @@ uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t functio
 {
 	size_t i;
 
-	if (t->unhashed)
-		hash_anew(t);
+	if (t->hashed < t->n)
+		hash_rest(t);
 	if (t->node[parent].depth >= t->max_depth)
 		parent = t->node[parent].parent;
 	i = slot_of(t, parent, function);
@@ -100,9 +108,10 @@ uint32_t pm_tree_find_child(struct pm_tree *t, uint32_t parent, uint32_t functio
 	if (t->slot[i])
 		return t->slot[i];
 	if (4 * t->n > t->mask) {
-		hash_anew(t);
+		hash_rest(t);
 		i = slot_of(t, parent, function);
 	}
+	t->hashed = (uint32_t)t->n + 1;
 	return t->slot[i] = new_node(t, parent, function);
 }
 
@@ -110,13 +119,13 @@ void pm_tree_reserve(struct pm_tree *t, size_t more)
 {
 	if (t->cap >= t->n + more)
 		return;
-	t->cap = t->n + more;
+	/* a large tree as it is; many small ones are not moved for each of them */
+	t->cap = t->n + more > t->cap + t->cap / 2 ? t->n + more : t->cap + t->cap / 2;
 	t->node = pm_realloc(t->node, t->cap * sizeof *t->node);
 }
 
 uint32_t pm_tree_append(struct pm_tree *t, uint32_t parent, uint32_t function)
 {
-	t->unhashed = true;
 	return new_node(t, parent, function);
 }
 
@@ -244,7 +253,7 @@ static void move_contexts(struct pm_tree *from, struct pm_tree *to, const uint32
 	to->cost = from->cost;
 	to->cap_cost = from->cap_cost;
 	to->overflow = from->overflow;
-	to->unhashed = true;
+	to->hashed = 1;
 	for (size_t i = 0; i < to->n; i++)
 		to->node[i].function = of[to->node[i].function];
 	from->node = had.node;
@@ -253,6 +262,7 @@ static void move_contexts(struct pm_tree *from, struct pm_tree *to, const uint32
 	from->cost = NULL;
 	from->cap_cost = 0;
 	from->overflow = 0;
+	from->hashed = 1;
 	memset(from->slot, 0, (from->mask + 1) * sizeof *from->slot);
 }
 

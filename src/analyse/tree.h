@@ -71,7 +71,8 @@ struct pm_tree {
 	uint32_t overflow;		/* the context of what found no place; 0: everything did */
 	uint32_t *slot;			/* contexts by parent and function; 0: free */
 	size_t mask;
-	bool unhashed;			/* some have been appended: no slot has them yet */
+	uint32_t hashed;		/* contexts from this one on were appended, and have no
+					 * slots yet */
 	struct pm_arena mem;
 };
 

@@ -31,7 +31,7 @@ enum step_how {
 #define WORD_OF_SLOW	((uint64_t)UINT32_MAX << 32 | (uint32_t)STEP_SLOW << 16)
 
 /* ... and what is to be known where it does. */
-struct tree_turn {
+struct tree_span {
 	uint64_t pc, next;		/* next: behind the last instruction */
 	uint32_t parent, child;		/* where the last call, or jump, in context `parent` led */
 };
@@ -48,9 +48,9 @@ static void room_for_steps(struct tree_steps *v, size_t n)
 		return;
 	n += n / 2 + 1024;
 	v->word = pm_realloc(v->word, n * sizeof *v->word);
-	v->turn = pm_realloc(v->turn, n * sizeof *v->turn);
+	v->span = pm_realloc(v->span, n * sizeof *v->span);
 	memset(v->word + v->n, 0, (n - v->n) * sizeof *v->word);
-	memset(v->turn + v->n, 0, (n - v->n) * sizeof *v->turn);
+	memset(v->span + v->n, 0, (n - v->n) * sizeof *v->span);
 	v->n = n;
 }
 
@@ -106,15 +106,15 @@ static uint8_t end_of(uint8_t flow)
 
 /* Of block @b, if all of it executes. */
 static uint64_t block_word(struct tree_sink *s, struct tree_code *c, const struct pm_block *b,
-			   struct tree_turn *turn)
+			   struct tree_span *span)
 {
 	const struct pm_insn *in = c->code->insn + b->insn, *last = in + b->n - 1;
 	uint64_t hi;
 	const struct tree_place p = tree_function_of(&s->functions, &s->raw, c, in, &hi);
 	uint8_t how = p.entry ? STEP_ENTRY : 0;
 
-	turn->pc = b->pc;
-	turn->next = last->pc + last->len;
+	span->pc = b->pc;
+	span->next = last->pc + last->len;
 	if (b->n > UINT16_MAX || last->pc >= hi)
 		return WORD_OF_SLOW;
 	if (p.function != TREE_GENERATED &&
@@ -132,20 +132,20 @@ static uint64_t chain_word(struct tree_sink *s, struct tree_code *c, uint32_t id
 
 	for (uint32_t i = 0; i < chain->npart; i++) {
 		const struct pm_block *b = c->code->block + c->chains.part[chain->part + i].block;
-		struct tree_turn turn;
+		struct tree_span span;
 
 		if (!b->n)		/* in front of an unknown instruction */
 			continue;
-		of = block_word(s, c, b, &turn);
+		of = block_word(s, c, b, &span);
 		if (!w) {
 			w = of;
-			c->chain.turn[id].pc = turn.pc;
+			c->chain.span[id].pc = span.pc;
 		}
 		insns += WORD_INSNS(of);
 		if (WORD_HOW(of) & STEP_SLOW || WORD_FUNCTION(of) != WORD_FUNCTION(w) ||
 		    insns > UINT16_MAX || (WORD_END(of) != TREE_GOES_ON && i + 1 < chain->npart))
 			return WORD_OF_SLOW;
-		c->chain.turn[id].next = turn.next;
+		c->chain.span[id].next = span.next;
 	}
 	return w ? word_of(WORD_FUNCTION(w), WORD_END(of), WORD_HOW(w), insns) : WORD_OF_SLOW;
 }
@@ -170,7 +170,7 @@ static void walk_insns(struct tree_sink *s, struct tree_thread *t, const struct 
 }
 
 /* Where step @from leads in context @parent, if that is @function. */
-static inline uint32_t child_by(struct tree_sink *s, struct tree_turn *from, uint32_t parent,
+static inline uint32_t child_by(struct tree_sink *s, struct tree_span *from, uint32_t parent,
 				uint32_t function)
 {
 	if (from->parent != parent || s->raw.node[from->child].function != function) {
@@ -183,8 +183,8 @@ static inline uint32_t child_by(struct tree_sink *s, struct tree_turn *from, uin
 /* HOT: tree_arrive() where most steps of another function lead: control returns to its innermost
  * caller; one is called; or jumped to. False: none of these. @end: how step @from has ended. */
 static inline __attribute__((always_inline)) bool
-arrive_soon(struct tree_sink *s, struct tree_thread *t, uint64_t w, const struct tree_turn *to,
-	    struct tree_turn *from, uint8_t end)
+arrive_soon(struct tree_sink *s, struct tree_thread *t, uint64_t w, const struct tree_span *to,
+	    struct tree_span *from, uint8_t end)
 {
 	const uint32_t function = WORD_FUNCTION(w);
 	struct tree_frame *top;
@@ -242,8 +242,8 @@ arrive_soon(struct tree_sink *s, struct tree_thread *t, uint64_t w, const struct
 
 /* ... where arrive_soon() does not. */
 static __attribute__((noinline)) void arrive_late(struct tree_sink *s, struct tree_thread *t,
-						  uint64_t w, const struct tree_turn *to,
-						  const struct tree_turn *from, uint8_t end)
+						  uint64_t w, const struct tree_span *to,
+						  const struct tree_span *from, uint8_t end)
 {
 	t->end = end;
 	t->next = from->next;
@@ -262,7 +262,7 @@ static void walk_block(struct tree_sink *s, struct tree_thread *t, uint32_t id, 
 	room_for_steps(&c->block, id + 1);
 	w = c->block.word[id];
 	if (!w)
-		w = c->block.word[id] = block_word(s, c, b, &c->block.turn[id]);
+		w = c->block.word[id] = block_word(s, c, b, &c->block.span[id]);
 	if (n < b->n || WORD_HOW(w) & STEP_SLOW) {
 		walk_insns(s, t, b, n < b->n ? n : b->n);
 		return;
@@ -272,7 +272,7 @@ static void walk_block(struct tree_sink *s, struct tree_thread *t, uint32_t id, 
 							       WORD_HOW(w) & STEP_ENTRY });
 	s->raw.node[t->node].self += b->n;
 	t->end = WORD_END(w);
-	t->next = c->block.turn[id].next;
+	t->next = c->block.span[id].next;
 }
 
 static __attribute__((noinline)) void walk_chain(struct tree_sink *s, struct tree_thread *t,
@@ -296,7 +296,7 @@ static size_t walk_chains(struct tree_sink *s, struct tree_thread *t, const uint
 {
 	struct tree_code *const c = t->code;
 	const uint64_t *const word = c->chain.word;
-	struct tree_turn *const turn = c->chain.turn, before = { .next = t->next };
+	struct tree_span *const span = c->chain.span, before = { .next = t->next };
 	uint64_t last = word_of(t->depth ? t->function : NO_FUNCTION, t->end, 0, 0), insns = 0;
 	size_t i = 0, first = 0;	/* from first + 1 on id[i - 1] is what executed before */
 
@@ -304,7 +304,7 @@ static size_t walk_chains(struct tree_sink *s, struct tree_thread *t, const uint
 		uint64_t w = word[id[i]];
 
 		if (__builtin_expect((w ^ last) >> 32 || last & WORD_TURNS, 0)) {
-			struct tree_turn *const from = i > first ? &turn[id[i - 1]] : &before;
+			struct tree_span *const from = i > first ? &span[id[i - 1]] : &before;
 
 			s->raw.node[t->node].self += insns;
 			insns = 0;
@@ -314,22 +314,22 @@ static size_t walk_chains(struct tree_sink *s, struct tree_thread *t, const uint
 				t->end = WORD_END(last);
 				t->next = from->next;
 				walk_chain(s, t, id[i]);
-				before = (struct tree_turn){ .next = t->next };
+				before = (struct tree_span){ .next = t->next };
 				last = word_of(t->function, t->end, 0, 0);
 				first = i + 1;
 				continue;
 			}
 			/* it may be only that its word was not known */
 			if (!is_there(t, w, last) &&
-			    !arrive_soon(s, t, w, &turn[id[i]], from, WORD_END(last)))
-				arrive_late(s, t, w, &turn[id[i]], from, WORD_END(last));
+			    !arrive_soon(s, t, w, &span[id[i]], from, WORD_END(last)))
+				arrive_late(s, t, w, &span[id[i]], from, WORD_END(last));
 		}
 		insns += WORD_INSNS(w);
 		last = w;
 	}
 	s->raw.node[t->node].self += insns;
 	t->end = WORD_END(last);
-	t->next = i > first ? turn[id[i - 1]].next : before.next;
+	t->next = i > first ? span[id[i - 1]].next : before.next;
 	return i;
 }
 
@@ -525,9 +525,9 @@ void tree_sink_free(struct tree_sink *s)
 		free(c->object);
 		pm_map_release(&c->generated);
 		free(c->chain.word);
-		free(c->chain.turn);
+		free(c->chain.span);
 		free(c->block.word);
-		free(c->block.turn);
+		free(c->block.span);
 		free(c->insn);
 		free(c);
 	}

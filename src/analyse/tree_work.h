@@ -53,7 +53,7 @@ struct tree_code {				/* a code table */
 	/* the sink's: */
 	struct tree_steps {
 		uint64_t *word;
-		struct tree_turn *turn;
+		struct tree_span *span;
 		size_t n;
 	} chain, block;
 	struct pm_chains chains;

@@ -55,8 +55,6 @@ enum pm_status branch_outputs_check(const struct branch_outputs *b, struct pm_er
 				       "like");
 	if (b->samples && !b->to[BRANCH_PERF])
 		return pm_fail_request(err, "--perf-samples is for --perf-data FILE");
-	if (b->samples > PM_BRANCH_PERF_MOST)
-		return pm_fail_request(err, "--perf-samples: at most %u", PM_BRANCH_PERF_MOST);
 	if (check_propeller(b, err) != PM_OK)
 		return PM_ERR;
 	return pm_report_can_save(b->to, BRANCH_OUTPUTS, err);
@@ -250,19 +248,29 @@ enum pm_status branch_outputs_write(const struct branch_outputs *b, const struct
 				    struct pm_err *err)
 {
 	const struct pm_branch_object *o = pm_branches_program(all);
-	enum pm_status st = PM_OK;
+	struct pm_err first = { 0 };
 
-	for (int i = 0; i < BRANCH_OUTPUTS && st == PM_OK; i++) {
+	/* a run may have taken hours: what one file cannot hold does not keep the others away */
+	for (int i = 0; i < BRANCH_OUTPUTS; i++) {
+		struct pm_err wrong = { 0 };
+		enum pm_status st;
+
 		if (!b->to[i])
 			continue;
 		if (pm_pattern_has(b->to[i], 'n') || pm_pattern_has(b->to[i], 'b'))
-			st = save_each(b, all, i, err);
+			st = save_each(b, all, i, &wrong);
 		else if (o && o->insns)
-			st = save(b, o, i, b->to[i], err);
+			st = save(b, o, i, b->to[i], &wrong);
 		else
-			st = pm_fail_request(err, "nothing of the program '%s' itself was traced; "
-					     "%%n in FILE gives a file for everything that was",
+			st = pm_fail_request(&wrong, "nothing of the program '%s' itself was "
+					     "traced; %%n in FILE gives a file for everything "
+					     "that was",
 					     all->program ? all->program : "?");
+		if (st != PM_OK && !pm_failed(&first))
+			first = wrong;
 	}
-	return st;
+	if (!pm_failed(&first))
+		return PM_OK;
+	*err = first;
+	return PM_ERR;
 }

@@ -5,6 +5,7 @@
 #define PM_CLI_BRANCH_OUTPUTS_H
 
 #include "analyse/branch_file.h"
+#include "analyse/branch_perf.h"
 #include "cli/opt.h"
 #include "trace/pipeline.h"
 
@@ -31,7 +32,7 @@ struct branch_outputs {
 			"for clang and lld: order of blocks, and of functions (FILE.order)"),     \
 		OPT_STR(0, "perf-data", &(B).to[BRANCH_PERF], "FILE",                            \
 			"for what reads files of `perf record -j any,u`: samples"),               \
-		OPT_U64(0, "perf-samples", &(B).samples, "N",                                    \
+		OPT_RANGE(0, "perf-samples", &(B).samples, "N", 1, PM_BRANCH_PERF_MOST,        \
 			"... so many of them (default: 40,000)"),                                 \
 		OPT_FLAG(0, "predict", &(B).predict,                                             \
 			 "count mispredictions of a simple predictor there, too")

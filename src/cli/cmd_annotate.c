@@ -6,6 +6,7 @@
 #include "cli/results.h"
 #include "cli/replayed.h"
 #include "cli/traces.h"
+#include "collect/query/trace_parts.h"
 #include "trace/sinks.h"
 
 static const struct pm_opt_help help = {
@@ -48,7 +49,8 @@ int cmd_annotate(int argc, char **argv)
 		OPT_STR(0, "sort", &o.listing.sort, "EVENT",
 			"order of the functions (the first event)"),
 		OPT_STR(0, "function", &o.listing.function, "NAME", "only this one"),
-		OPT_U64('n', "top", &o.top, "N", "functions shown with their code (5)"),
+		OPT_RANGE('n', "top", &o.top, "N", 1, 100000,
+			  "functions shown with their code (5)"),
 		OPT_FLAG(0, "lines", &o.listing.lines, "source files line by line instead"),
 		OPT_STR(0, "source", &o.listing.source, "DIR",
 			"look for source files in DIR first"),
@@ -57,7 +59,7 @@ int cmd_annotate(int argc, char **argv)
 		OPT_STR(0, "syntax", &syntax, "att|intel", "of disassembly (default: att)"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
-		OPT_U64('j', "jobs", &jobs, "N",
+		OPT_RANGE('j', "jobs", &jobs, "N", 1, PARTS_WORKERS,
 			"FILE is a recording: N replays at once, each of which traces parts (1)"),
 		OPT_STR('o', "output", &o.text, "FILE", "the listing goes to FILE"),
 		RESULTS_OPTIONS(o),
@@ -72,8 +74,6 @@ int cmd_annotate(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
-	if (!o.top || o.top > 100000)
-		pm_opt_usage(&help, "--top expects 1 to 100000 functions");
 	results_check_files(&o, &help, argv, 1);
 	o.listing.intel = syntax && syntax[0] == 'i';
 	if (!format && pm_stored_is(argv[0])) {

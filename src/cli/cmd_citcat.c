@@ -512,7 +512,7 @@ static int stat_(int argc, char **argv)
 		OPT_STR(0, "csv", &csv, "FILE", "results as CSV: path,value,unit"),
 		OPT_STR(0, "parquet", &parquet, "FILE", "the same as a Parquet table"),
 		OPT_STR(0, "html", &html, "FILE", "results as one HTML page, with charts"),
-		OPT_U64(0, "rows", &rows, "N", "rows of long lists in the text (20)"),
+		OPT_ROWS(rows),
 		OPT_END
 	};
 	int n = pm_opt_parse(argc, argv, opts, &help, false);

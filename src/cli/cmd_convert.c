@@ -81,8 +81,8 @@ int cmd_convert(int argc, char **argv)
 			 "IN is a recording: with the value of every load and store; slow"),
 		OPT_U64(0, "skip", &part.skip, "N",
 			"... not of its first N instructions, of all threads together"),
-		OPT_U64(0, "length", &part.length, "N", "... of the next N instructions"),
-		OPT_U64('j', "jobs", &jobs, "N",
+		OPT_COUNT(0, "length", &part.length, "N", "... of the next N instructions"),
+		OPT_RANGE('j', "jobs", &jobs, "N", 1, PARTS_WORKERS,
 			"IN is a recording: N replays at once, each of which traces parts (1)"),
 		OPT_STR(0, "json", &json, "FILE", "write what was written and left out as JSON"),
 		OPT_END
@@ -105,8 +105,6 @@ int cmd_convert(int argc, char **argv)
 			  { "--json", json, true });
 	if (!values && (part.skip || part.length))
 		pm_opt_usage(&help, "--skip and --length are about --values; `pugmark slice` cuts");
-	if (!parts_number(jobs))
-		pm_opt_usage(&help, "-j: from 1 to 64");
 	if (jobs > 1 && (values || from || !replayed_is(argv[0])))
 		pm_opt_usage(&help, "-j is for recordings, without --values");
 	if (!values && !filter && !from && (jobs == 1 || run_writes_pug(argv[1], to)) &&

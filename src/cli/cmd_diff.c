@@ -276,7 +276,7 @@ int cmd_diff(int argc, char **argv)
 			 "exit with status 3 if it is true, as 'instructions>+1%'"),
 		OPT_STR('m', "measure", &o.measure, "NAME",
 			"tables show this measure (default: the first that differs)"),
-		OPT_U64('n', "rows", &rows, "N", "rows of a table (default: 10)"),
+		OPT_COUNT('n', "rows", &rows, "N", "rows of a table (default: 10)"),
 		OPT_HEAD("Traces"),
 		OPT_STR('f', "from", &from, "FORMAT", "input format of both (default: guess)"),
 		OPT_STR('e', "events", &events, "A,B...",

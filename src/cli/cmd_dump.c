@@ -85,7 +85,7 @@ int cmd_head(int argc, char **argv)
 	bool blocks = false;
 	uint64_t count = 10;
 	const struct pm_opt opts[] = {
-		OPT_U64('n', "count", &count, "N", "how many (default: 10)"),
+		OPT_COUNT('n', "count", &count, "N", "how many (default: 10)"),
 		OPT_STR('f', "from", &from, "FORMAT", "input format (default: guess)"),
 		OPT_STR('o', "output", &out, "FILE", "where to (default: standard output)"),
 		OPT_FLAG('b', "blocks", &blocks,

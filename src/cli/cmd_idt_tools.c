@@ -200,7 +200,8 @@ int cmd_vcount(int argc, char **argv)
 	struct shown to = { .rows = 20 };
 	const struct pm_opt opts[] = {
 		SHOWN_OPTIONS(to),
-		OPT_U64(0, "rows", &to.rows, "N", "rows of the mix in the text (default: 20)"),
+		OPT_RANGE(0, "rows", &to.rows, "N", 1, UINT32_MAX,
+			  "rows of the mix in the text (default: 20)"),
 		OPT_END
 	};
 	struct idt_blk blk = { 0 };
@@ -325,7 +326,8 @@ int cmd_rtrace(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &from, "FORMAT", "kind of trace (default: guess)"),
 		SHOWN_OPTIONS(to),
-		OPT_U64(0, "rows", &to.rows, "N", "sizes in the text (default: 1000)"),
+		OPT_RANGE(0, "rows", &to.rows, "N", 1, UINT32_MAX,
+			  "sizes in the text (default: 1000)"),
 		OPT_END
 	};
 	struct pm_err err = { 0 };

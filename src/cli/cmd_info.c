@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/named_files.h"
 #include "cli/progress.h"
 #include "cli/traces.h"
 #include "report/out.h"
+#include "report/width.h"
 #include "trace/pug_file.h"
 #include "trace/sinks.h"
 
@@ -81,16 +83,27 @@ static void put_totals(struct pm_result *r, const struct pug_totals *t, bool ns)
 	pm_result_end(r);
 }
 
+static void show_words(const struct pm_result_node *list, unsigned depth)
+{
+	struct pm_buf words = { 0 }, lines = { 0 };
+
+	for (const struct pm_result_node *e = list->first; e; e = e->next)
+		pm_buf_printf(&words, "%s%s", e == list->first ? "" : ", ", e->str);
+	pm_buf_add(&words, "", 1);
+	pm_report_wrapped(&lines, (const char *)words.p, 16, 16, pm_report_width(STDOUT_FILENO));
+	printf("%*s%-*s %.*s", (int)depth * 2, "", 15 - (int)depth * 2, list->name, (int)lines.n,
+	       (const char *)lines.p);
+	pm_buf_release(&words);
+	pm_buf_release(&lines);
+}
+
 static void show_node(const struct pm_result_node *n, unsigned depth)
 {
 	char num[32];
 
 	for (const struct pm_result_node *c = n->first; c; c = c->next) {
 		if (c->kind == PM_RESULT_LIST && c->first && c->first->kind == PM_RESULT_STR) {
-			printf("%*s%-*s ", (int)depth * 2, "", 15 - (int)depth * 2, c->name);
-			for (const struct pm_result_node *e = c->first; e; e = e->next)
-				printf("%s%s", e == c->first ? "" : ", ", e->str);
-			printf("\n");
+			show_words(c, depth);
 			continue;
 		}
 		if (c->kind == PM_RESULT_OBJECT || c->kind == PM_RESULT_LIST) {
@@ -193,7 +206,7 @@ int cmd_info(int argc, char **argv)
 			status = 1;
 		pm_pipeline_free(p);
 	}
-	if (pug || status)
+	if ((pug || status) && !pm_result_find(pm_result_root(r), "complete"))
 		pm_result_bool(r, "complete", !status);
 	c = pm_result_find(pm_result_root(r), "count");
 	c = c ? pm_result_find(c, "instructions") : NULL;

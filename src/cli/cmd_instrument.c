@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <string.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -59,21 +60,22 @@ int cmd_instrument(int argc, char **argv)
 	struct pm_instrument_opts o = { 0 };
 	bool profile = false, branch = false, cache = false, exec = false, rep = false;
 	bool verbose = false;
-	uint64_t line = UINT64_MAX, serve = 0;
+	uint64_t line = 0, serve = 0;
 	struct pm_opt_list library = { 0 };
 	const struct pm_opt opts[] = {
 		OPT_HEAD("kind of trace"),
 		OPT_FLAG('p', "profile", &profile, "counts of blocks only (the default)"),
 		OPT_FLAG('b', "branch", &branch, "branch trace"),
 		OPT_FLAG('c', "cache", &cache, "cache trace with lines of 16 bytes"),
-		OPT_U64('l', "line", &line, "N", "cache trace with lines of N bytes"),
+		OPT_RANGE('l', "line", &line, "N", 1, 32768,
+			  "cache trace with lines of N bytes"),
 		OPT_FLAG('e', "execution", &exec, "execution trace"),
 		OPT_FLAG('r', "rep", &rep,
 			"mark references of rep instructions (-c, -l; always with -e)"),
 		OPT_FLAG('P', "push-pop", &o.stack,
 			"mark references of pushes and pops, calls and returns (-c, -l)"),
 		OPT_HEAD("others"),
-		OPT_U64('B', "blocks", &o.max_blocks, "N", "at most so many blocks"),
+		OPT_COUNT('B', "blocks", &o.max_blocks, "N", "at most so many blocks"),
 		OPT_STR('H', "hints", &o.hints, "FILE", "hint file"),
 		OPT_FLAG('s', "short", &o.quick,
 			"no overflow check: 32-bit counters that wrap are not noticed"),
@@ -83,7 +85,7 @@ int cmd_instrument(int argc, char **argv)
 		OPT_FLAG('v', "verbose", &verbose, "print where functions, tables and buffers are"),
 		OPT_LIST(0, "library", &library, "FILE",
 			"instrument this library, too: the program may dlopen it"),
-		OPT_U64(0, "serve", &serve, "N",
+		OPT_RANGE(0, "serve", &serve, "N", 1, INT_MAX,
 			"for BENCH.idt, which starts this itself: translate new code"),
 		OPT_END
 	};
@@ -100,9 +102,9 @@ int cmd_instrument(int argc, char **argv)
 	if (serve)
 		return pm_instrument_serve((int)serve, argv[0], &err) == PM_OK ? 0
 								       : traces_fail(&err);
-	if (line != UINT64_MAX && (!line || line & (line - 1) || line > 32768))
-		pm_opt_usage(&help, "-l expects a power of two up to 32768");
-	line = line == UINT64_MAX ? 0 : line;
+	if (line & (line - 1))
+		pm_opt_usage(&help, "--line expects a power of two, not '%llu'",
+			     (unsigned long long)line);
 	if (profile + branch + (cache || line) + exec > 1)
 		pm_opt_usage(&help, "only one kind of trace at a time");
 	o.path = argv[0];

@@ -66,7 +66,7 @@ int cmd_laplace(int argc, char **argv)
 		OPT_STR(0, "windows", &windows, "N,N...",
 			"working sets: window sizes in references (10000,100000,1000000)"),
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
-		OPT_U64(0, "rows", &rows, "N", "rows of long lists in the text (20)"),
+		OPT_ROWS(rows),
 		OPT_END
 	};
 	struct pm_buf config = { 0 };

@@ -158,13 +158,12 @@ int cmd_uops(int argc, char **argv)
 		if (!strcmp(courses[i].command, name))
 			c = courses + i;
 	if (c->ops == &pm_sink_brdist)
-		opts[2] = (struct pm_opt)OPT_U64(0, "bits", &bits, "N",
-						 "offset bits of the instruction set to cost (8)");
+		opts[2] = (struct pm_opt)OPT_RANGE(0, "bits", &bits, "N", 1, 64,
+						   "offset bits of the instruction set to cost "
+						   "(8)");
 	argc = pm_opt_parse(argc, argv, opts, &c->help, false);
 	if (argc != 1)
 		pm_opt_usage(&c->help, argc ? "only one FILE" : "missing FILE");
-	if (bits < 1 || bits > 64)
-		pm_opt_usage(&c->help, "--bits: from 1 to 64");
 	if (c->ops == &pm_sink_brdist)
 		snprintf(config, sizeof config, "bits=%" PRIu64, bits);
 	r = analyse(c->ops, c->command, config, argv[0], from, &status);

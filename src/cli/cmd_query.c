@@ -259,8 +259,8 @@ int cmd_query(int argc, char **argv)
 	int status = 0;
 	const struct pm_opt opts[] = {
 		OPT_FLAG(0, "json", &to.json, "a JSON object on a line for each answer"),
-		OPT_U64('n', "limit", &to.limit, "N", "the first N answers of each question"),
-		OPT_U64('j', "jobs", &jobs, "N",
+		OPT_COUNT('n', "limit", &to.limit, "N", "the first N answers of each question"),
+		OPT_RANGE('j', "jobs", &jobs, "N", 1, PARTS_WORKERS,
 			"N replays at once find calls or writes, and look at them (1)"),
 		OPT_STR(0, "cache-dir", &o.cache_dir, "DIR",
 			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"),
@@ -272,8 +272,6 @@ int cmd_query(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc < 2)
 		pm_opt_usage(&help, argc ? "missing QUESTION" : "missing RECORDING");
-	if (!parts_number(jobs))
-		pm_opt_usage(&help, "-j: from 1 to 64");
 	for (int i = 1; i < argc; i++)			/* all of them, before anything runs */
 		if (query_parse(argv[i], &q, &err) != PM_OK)
 			return traces_fail(&err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static const struct pm_opt_help help = {
 	"  pugmark run --usual --html p.html -- ls  what there is to say about it, as a page\n"
 	"  pugmark run --annotate hot.txt -- ls     the hottest code, counted\n"
 	"  pugmark run --sim cachegrind --callgrind cg.out -- ls    calls and their costs\n"
-	"  pugmark run --pid 1234 --detach-after 10 what process 1234 does for ten seconds\n\n"
+	"  pugmark run --pid 1234 --detach-after 10  what process 1234 does for ten seconds\n\n"
 	"Exit status: the program's own. If a signal kills the program, the same signal kills "
 	"pugmark. 1 if\n"
 	"the program cannot run or the trace cannot be made, 2 for a usage error. SIGTERM and "
@@ -183,23 +184,6 @@ static void pass_outputs(const struct outputs *f, struct results *to)
 }
 
 /* ---- a process that runs already ------------------------------------------------------------- */
-static bool parse_pid(const char *text, int *pid)
-{
-	char *end;
-	const long v = strtol(text, &end, 10);
-
-	*pid = (int)v;
-	return *text && !*end && v > 0 && v == *pid;
-}
-
-static bool parse_seconds(const char *text, double *s)
-{
-	char *end;
-
-	*s = strtod(text, &end);
-	return *text && !*end && *s > 0 && *s < 1e9;
-}
-
 #define COMMAND_MAX 65536u
 
 /* Its arguments; the first is its program. Lives to the end. */
@@ -227,19 +211,16 @@ static char **command_of(int pid)
 	return argv;
 }
 
-/* What is traced: the program @argv, or the process that is called @pid, and for how long. */
-static void choose_process(char **argv, const char *pid, const char *after, struct pm_run_opts *o)
+/* What is traced: the program @argv, or the process @pid. */
+static void choose_process(char **argv, uint64_t pid, struct pm_run_opts *o)
 {
 	if (!argv && !pid)
 		pm_opt_usage(used_help, "no program given");
 	if (argv && pid)
 		pm_opt_usage(used_help, "--pid and a program: one of them can be traced");
-	if (pid && !parse_pid(pid, &o->pid))
-		pm_opt_usage(used_help, "--pid expects the number of a process, not '%s'", pid);
+	o->pid = (int)pid;
 	if (o->follow_only && o->no_follow)
 		pm_opt_usage(used_help, "--follow-only and --no-follow exclude each other");
-	if (after && !parse_seconds(after, &o->detach_after))
-		pm_opt_usage(used_help, "--detach-after expects seconds, not '%s'", after);
 	o->argv = pid ? command_of(o->pid) : argv;
 }
 
@@ -286,6 +267,24 @@ static void check_files(const struct outputs *f, const struct run_trace *t, cons
 	named_files_check(used_help, files, NR(files));
 }
 
+/* The report in -o FILE is text, whatever the name promises. */
+static void refuse_misnamed(const char *out)
+{
+	static const struct { const char *suffix, *option, *what; } other[] = {
+		{ ".json", "--json", "JSON" }, { ".csv", "--csv", "CSV" },
+		{ ".html", "--html", "a page" },
+	};
+	const size_t n = strlen(out);
+
+	for (size_t i = 0; i < NR(other); i++) {
+		const size_t k = strlen(other[i].suffix);
+
+		if (n > k && !strcmp(out + n - k, other[i].suffix))
+			pm_opt_usage(used_help, "-o FILE would be the report as text: %s '%s' "
+				     "writes %s", other[i].option, out, other[i].what);
+	}
+}
+
 /* All options are known: a trace, or a profile. The exit status. */
 static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs *f)
 {
@@ -304,6 +303,8 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 			     t->format);
 	if (f->out && !to_file && f->report)
 		pm_opt_usage(used_help, "-o and --report are both for the report");
+	if (f->out && !to_file)
+		refuse_misnamed(f->out);
 	if (!run_trace_wanted(t))
 		return run_counted(o, f, t);
 	if (run_edges_suffice(t, o)) {
@@ -320,9 +321,7 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 	return done >= 0 ? done : o->pid || f->own_status ? 0 : run_end_like(status, sig);
 }
 
-#define NOT_GIVEN UINT64_MAX
-#define TRACE_DEFAULTS { .length = NOT_GIVEN, .every = NOT_GIVEN, \
-			 .results = { .rows = 20, .top = 5, .to_stderr = true } }
+#define TRACE_DEFAULTS { .results = { .rows = 20, .top = 5, .to_stderr = true } }
 
 /* What `run` and `replay` do with what is executed. */
 #define WHAT_OPTIONS(f, t) \
@@ -350,8 +349,8 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 		OPT_STR(0, "stop-at", &(t).stop_at, "POINT", \
 			"likewise; what starts again later is traced again"), \
 		OPT_U64(0, "after", &(t).after, "N", "leave out the first N instructions"), \
-		OPT_U64(0, "for", &(t).length, "N", "then trace N instructions"), \
-		OPT_U64(0, "every", &(t).every, "N", "and do so again every N instructions"), \
+		OPT_COUNT(0, "for", &(t).length, "N", "then trace N instructions"), \
+		OPT_COUNT(0, "every", &(t).every, "N", "and do so again every N instructions"), \
 		OPT_LIST(0, "exclude-lib", &(t).exclude, "NAME", \
 			 "leave out what happens in NAME (libc, libz...)"), \
 		OPT_HEAD("which threads and processes"), \
@@ -382,40 +381,25 @@ static int run_wanted(struct run_trace *t, struct pm_run_opts *o, struct outputs
 		OPT_STR(0, "syntax", &(f).syntax, "att|intel", "of disassembly (default: att)"), \
 		OPT_FLAG('q', "quiet", &(f).quiet, "no report on standard error")
 
-#define CACHE_OPTIONS(o, limit) \
+#define CACHE_OPTIONS(o) \
 		OPT_STR(0, "cache-dir", &(o).cache_dir, "DIR", \
 			"keep translations in DIR ($XDG_CACHE_HOME/pugmark)"), \
-		OPT_STR(0, "cache-limit", &(limit), "SIZE", \
+		OPT_SIZE(0, "cache-limit", &(o).cache_limit, "SIZE", 0, \
 			"delete the oldest beyond SIZE (default: 1G)"), \
 		OPT_FLAG(0, "no-cache", &(o).no_cache, "neither use nor keep translations")
-
-/* Nothing can be traced for no instructions, or again after none. */
-static void check_part(struct run_trace *t)
-{
-	if (!t->length || !t->every)
-		pm_opt_usage(used_help, "%s expects 1 instruction at least",
-			     t->length ? "--every" : "--for");
-	t->length = t->length == NOT_GIVEN ? 0 : t->length;
-	t->every = t->every == NOT_GIVEN ? 0 : t->every;
-}
-
-static void set_cache_limit(struct pm_run_opts *o, const char *size)
-{
-	if (size && !pm_parse_size(size, &o->cache_limit))
-		pm_opt_usage(used_help, "--cache-limit expects a size, not '%s'", size);
-}
 
 int cmd_run(int argc, char **argv)
 {
 	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct outputs f = { 0 };
 	struct run_trace t = TRACE_DEFAULTS;
-	const char *cache_limit = NULL, *pid = NULL, *after = NULL;
+	uint64_t pid = 0;
 	const struct pm_opt opts[] = {
 		WHAT_OPTIONS(f, t),
 		OPT_HEAD("the run"),
-		OPT_STR('p', "pid", &pid, "PID", "trace this running process, all its threads"),
-		OPT_STR(0, "detach-after", &after, "SECONDS",
+		OPT_RANGE('p', "pid", &pid, "PID", 1, INT_MAX,
+			  "trace this running process, all its threads"),
+		OPT_REAL(0, "detach-after", &o.detach_after, "SECONDS", 0.001, 1e9,
 			"then processes go on untraced, and the report is made"),
 		OPT_STR(0, "follow-only", &o.follow_only, "PATTERN",
 			"trace only programs of this file name; others run natively"),
@@ -427,16 +411,14 @@ int cmd_run(int argc, char **argv)
 			 "AT_RANDOM bytes fixed, for comparable runs"),
 		OPT_FLAG(0, "no-vdso", &o.no_vdso,
 			 "hide the kernel's vDSO, as instrumented programs do"),
-		CACHE_OPTIONS(o, cache_limit),
+		CACHE_OPTIONS(o),
 		OPT_END
 	};
 
 	pm_guard_last(PM_GUARD_COMMAND, run_say_death, NULL);
 	if (!pm_opt_parse(argc, argv, opts, &help, true))
 		argv = NULL;
-	choose_process(argv, pid, after, &o);
-	set_cache_limit(&o, cache_limit);
-	check_part(&t);
+	choose_process(argv, pid, &o);
 	check_files(&f, &t, "PROGRAM", argv && strchr(argv[0], '/') ? argv[0] : NULL);
 	return run_wanted(&t, &o, &f);
 }
@@ -485,20 +467,19 @@ int cmd_replay(int argc, char **argv)
 	struct pm_run_opts o = { RUN_DEFAULTS };
 	struct outputs f = { 0 };
 	struct run_trace t = TRACE_DEFAULTS;
-	const char *cache_limit = NULL;
 	uint64_t jobs = 1;
 	bool silent = false;
 	const struct pm_opt opts[] = {
 		WHAT_OPTIONS(f, t),
 		OPT_HEAD("the replay"),
-		OPT_U64('j', "jobs", &jobs, "N",
+		OPT_RANGE('j', "jobs", &jobs, "N", 1, PARTS_WORKERS,
 			"N replays at once, each of which traces parts of a .pug (1)"),
 		OPT_FLAG(0, "no-output", &silent, "do not show what the program wrote"),
 		OPT_FLAG(0, "own-status", &f.own_status,
 			 "exit with 0 if the replay was good, whatever the program's status"),
 		OPT_FLAG(0, "strict-flags", &o.strict_flags,
 			 "keep flags across calls and returns: slower"),
-		CACHE_OPTIONS(o, cache_limit),
+		CACHE_OPTIONS(o),
 		OPT_END
 	};
 	struct pm_err err = { 0 };
@@ -508,10 +489,6 @@ int cmd_replay(int argc, char **argv)
 	pm_guard_last(PM_GUARD_COMMAND, run_say_death, NULL);
 	if (pm_opt_parse(argc, argv, opts, used_help, false) != 1)
 		pm_opt_usage(used_help, "expected one recording");
-	set_cache_limit(&o, cache_limit);
-	check_part(&t);
-	if (!parts_number(jobs))
-		pm_opt_usage(used_help, "-j: from 1 to 64");
 	check_files(&f, &t, "RECORDING", argv[0]);
 	o.echo = !silent;
 	t.silent = silent;

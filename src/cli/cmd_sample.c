@@ -34,22 +34,8 @@ static const struct pm_opt_help help = {
 	"and any predictor: make it once, and use it for all cores. See docs/simulators.md."
 };
 
-static double percent(const char *text, const char *option, double least, double most,
-		      double otherwise)
-{
-	char *end;
-	double v;
-
-	if (!text)
-		return otherwise;
-	v = strtod(text, &end);
-	if (end == text || (strcmp(end, "%") && *end) || !(v >= least && v <= most))
-		pm_opt_usage(&help, "--%s expects %g to %g percent, as in %g%%, not '%s'", option,
-			     least, most, 100 * otherwise, text);
-	return v / 100;
-}
-
 #define EVERY 100000u
+#define SAMPLE_PART_MOST 1000000000u	/* instructions */
 
 /* The store in @file, or a new one that goes there, if samples for @o can be had of it. NULL: none
  * is kept. @every: instructions of an interval; UINT64_MAX: as it is, or EVERY. */
@@ -148,8 +134,8 @@ static void note_missed(const struct pm_sample_result *r, const char *const *con
 int cmd_sample(int argc, char **argv)
 {
 	struct pm_sample_opts o = PM_SAMPLE_DEFAULTS;
-	const char *error = NULL, *confidence = NULL, *most = NULL, *store = NULL, *json = NULL;
-	const char *from = NULL;
+	const char *store = NULL, *json = NULL, *from = NULL;
+	double error = 100 * o.error, confidence = 100 * o.confidence, most = 100 * o.most;
 	struct pm_opt_list cores = { 0 };
 	uint64_t every = UINT64_MAX, jobs = pm_processors();
 	const struct pm_opt opts[] = {
@@ -157,30 +143,33 @@ int cmd_sample(int argc, char **argv)
 		OPT_LIST('c', "core", &cores, "CONFIG",
 			 "a core, as `--sim core:CONFIG` of `pugmark sim`; may be repeated"),
 		OPT_HEAD("How sure"),
-		OPT_STR(0, "error", &error, "PERCENT",
+		OPT_REAL(0, "error", &error, "PERCENT", 0, 100,
 			"stop once the estimate is that sure (2%); 0: use all windows"),
-		OPT_STR(0, "confidence", &confidence, "PERCENT",
+		OPT_REAL(0, "confidence", &confidence, "PERCENT", 50, 99.99,
 			"that the truth is inside the interval (95%)"),
-		OPT_STR(0, "most", &most, "PERCENT",
+		OPT_REAL(0, "most", &most, "PERCENT", 0.0001, 100,
 			"of all instructions, so many in time at most (1%)"),
 		OPT_HEAD("Windows"),
-		OPT_U64(0, "window", &o.window, "N", "instructions measured in one (1000); only "
+		OPT_RANGE(0, "window", &o.window, "N", 1, SAMPLE_PART_MOST,
+			"instructions measured in one (1000); only "
 			"for multiples of 1000 the store's counts serve"),
-		OPT_U64(0, "warmup", &o.warmup, "N", "... in time before it, not measured (2000)"),
+		OPT_RANGE(0, "warmup", &o.warmup, "N", 0, SAMPLE_PART_MOST,
+			"... in time before it, not measured (2000)"),
 		OPT_U64(0, "training", &o.training, "N",
 			"... before these, for predictors and prefetchers (200k)"),
 		OPT_U64(0, "branches", &o.branches, "N",
 			"branches before these, of which predictors are told (100k)"),
-		OPT_U64(0, "period", &o.period, "N",
+		OPT_COUNT(0, "period", &o.period, "N",
 			"instructions for each window, on average (default: as --most allows)"),
 		OPT_U64(0, "seed", &o.seed, "N", "of the windows' places in their periods (1)"),
 		OPT_HEAD("Store"),
 		OPT_STR(0, "store", &store, "FILE", "use the store in FILE, or make it"),
-		OPT_U64(0, "every", &every, "N", "instructions of an interval of it (100k); only "
+		OPT_RANGE(0, "every", &every, "N", 1, PM_WARM_EVERY_MAX,
+			"instructions of an interval of it (100k); only "
 			"multiples of 1000 have counts"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &from, "FORMAT", "input format: pug (default: guess)"),
-		OPT_U64('j', "jobs", &jobs, "N", "threads (default: processors)"),
+		OPT_RANGE('j', "jobs", &jobs, "N", 1, 256, "threads (default: processors)"),
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
 		OPT_END
 	};
@@ -193,17 +182,12 @@ int cmd_sample(int argc, char **argv)
 	argc = pm_opt_parse(argc, argv, opts, &help, false);
 	if (argc != 1)
 		pm_opt_usage(&help, argc ? "only one FILE" : "missing FILE");
-	if (!o.window || o.window > 1000000000 || o.warmup > 1000000000 || !every ||
-	    (every > PM_WARM_EVERY_MAX && every != UINT64_MAX))
-		pm_opt_usage(&help, "--window, --warmup and --every: 1 to 1G instructions");
-	if (!jobs || jobs > 256)
-		pm_opt_usage(&help, "-j: 1 to 256 threads");
 	NAMED_FILES_CHECK(&help, { "FILE", argv[0], false }, { "--store", store, true },
 			  { "--json", json, true });
 	o.threads = (unsigned)jobs;
-	o.error = percent(error, "error", 0, 100, o.error);
-	o.confidence = percent(confidence, "confidence", 50, 99.99, o.confidence);
-	o.most = percent(most, "most", 0.0001, 100, o.most);
+	o.error = error / 100;
+	o.confidence = confidence / 100;
+	o.most = most / 100;
 	config = pm_alloc((cores.n + 2) * sizeof *config);
 	config[0] = "";
 	for (unsigned i = 0; i < cores.n; i++)

@@ -73,8 +73,6 @@ static void check_schedule(const struct pm_schedule_conf *sched, uint64_t cores,
 
 	if (files < 1 || (files > 1 && !scheduled))
 		pm_opt_usage(help, files ? "several FILEs need --cores" : "missing FILE");
-	if (cores > 4096)
-		pm_opt_usage(help, "--cores: at most 4096");
 	if (cores && sched->from)
 		pm_opt_usage(help, "--schedule says how many cores there are; no --cores");
 	if ((sched->quantum || sched->step || sched->wait || sched->pinned || sched->to) && !cores)
@@ -106,8 +104,6 @@ static struct pm_pipeline *new_pipeline(uint64_t jobs)
 static void check_outputs(const struct results *o, const struct pm_schedule_conf *sched,
 			  char *const *argv, int argc, const struct pm_opt_help *help)
 {
-	if (o->jobs > 256)
-		pm_opt_usage(help, "-j: at most 256 threads");
 	results_check_files(o, help, argv, (size_t)argc);
 	for (int i = 0; i < argc; i++)
 		NAMED_FILES_CHECK(help, { "FILE", argv[i], false },
@@ -126,7 +122,7 @@ int cmd_sim(int argc, char **argv)
 		"counted. FILE - is standard input. Options may be repeated and combined: the "
 		"trace is read once.",
 		"Examples:\n"
-		"  pugmark sim --cache 'l1i=32k,8way,64;l1d=32k,8way,64,lru,wb;l2=1m,16way' "
+		"  pugmark sim --cache 'l1i=32k,8way;l1d=32k,8way,64,lru,wb;l2=1m,16way' "
 		"prog.pug\n"
 		"  pugmark sim --bpred 'gshare=14;tagescl' --tlb '' prog.pug\n"
 		"  pugmark sim --usual --html report.html prog.pug    everything, as a page\n"
@@ -168,12 +164,13 @@ int cmd_sim(int argc, char **argv)
 			"FILE's trace had this file loaded at ADDRESS"),
 		OPT_FLAG(0, "list", &list, "list the simulators"),
 		OPT_HEAD("Threads on simulated cores (default: the trace's own order)"),
-		OPT_U64(0, "cores", &cores, "N", "schedule all threads of all FILEs on N cores"),
-		OPT_U64(0, "quantum", &sched.quantum, "N",
+		OPT_RANGE(0, "cores", &cores, "N", 1, 4096,
+			  "schedule all threads of all FILEs on N cores"),
+		OPT_COUNT(0, "quantum", &sched.quantum, "N",
 			"instructions before a thread makes room for another (100000)"),
-		OPT_U64(0, "step", &sched.step, "N",
+		OPT_COUNT(0, "step", &sched.step, "N",
 			"instructions by which cores may differ in time (100)"),
-		OPT_U64(0, "wait", &sched.wait, "N",
+		OPT_COUNT(0, "wait", &sched.wait, "N",
 			"instructions that a call which waits takes, if no time is known (10000)"),
 		OPT_FLAG(0, "pinned", &sched.pinned, "thread i stays on core i mod N"),
 		OPT_STR(0, "schedule", &sched.from, "FILE",
@@ -181,12 +178,12 @@ int cmd_sim(int argc, char **argv)
 		OPT_STR(0, "save-schedule", &sched.to, "FILE", "write what ran where, and when"),
 		OPT_HEAD("Input and output"),
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
-		OPT_U64('j', "jobs", &o.jobs, "N",
+		OPT_RANGE('j', "jobs", &o.jobs, "N", 1, 256,
 			"threads (default: processors, one for each simulator); "
 			"above 1, slices of a .pug are simulated at once where that is exact; of "
 			"a recording N replays trace parts"),
 		RESULTS_OPTIONS(o),
-		OPT_U64(0, "rows", &o.rows, "N", "rows of long lists in the text (20)"),
+		OPT_ROWS(o.rows),
 		OPT_END
 	};
 	const struct pm_format *which = NULL;
@@ -233,7 +230,7 @@ int cmd_mix(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_STR('f', "from", &format, "FORMAT", "input format (default: guess)"),
 		RESULTS_OPTIONS(o),
-		OPT_U64(0, "rows", &o.rows, "N", "rows of long lists in the text (20)"),
+		OPT_ROWS(o.rows),
 		OPT_END
 	};
 	const struct pm_format *which = NULL;

@@ -306,9 +306,9 @@ static int cmd_simpoint_cut(int argc, char **argv)
 	const char *json = NULL;
 	const struct pm_opt opts[] = {
 		OPT_HEAD("Phases"),
-		OPT_U64(0, "interval", &o.interval, "N", "instructions of an interval (1M)"),
-		OPT_U64('k', "phases", &o.k, "N", "phases at most (10)"),
-		OPT_U64(0, "each", &o.each, "N",
+		OPT_COUNT(0, "interval", &o.interval, "N", "instructions of an interval (1M)"),
+		OPT_RANGE('k', "phases", &o.k, "N", 1, 100, "phases at most (10)"),
+		OPT_RANGE(0, "each", &o.each, "N", 1, 1000,
 			"intervals of each phase; from 2 on there is a bound of the error (2)"),
 		OPT_U64(0, "warmup", &o.warmup, "N", "instructions before each interval (10M)"),
 		OPT_FLAG(0, "loops", &o.loops,
@@ -336,9 +336,6 @@ static int cmd_simpoint_cut(int argc, char **argv)
 		pm_opt_usage(&cut_help, "only one FILE; a program stands behind --");
 	if (!o.out)
 		pm_opt_usage(&cut_help, "missing -o FOLDER");
-	if (!o.interval || !o.k || o.k > 100 || !o.each || o.each > 1000)
-		pm_opt_usage(&cut_help, "--interval: 1 at least; --phases: 1 to 100; --each: 1 to "
-			     "1000");
 	if (!program && !strcmp(argv[0], "-"))
 		pm_opt_usage(&cut_help, "a trace is read twice; standard input cannot be");
 	NAMED_FILES_CHECK(&cut_help, { "FILE", program ? NULL : argv[0], false },
@@ -419,19 +416,20 @@ static void tell(void *ctx, size_t done)
 static int cmd_simpoint_sim(int argc, char **argv)
 {
 	struct pm_opt_list sims = { 0 };
-	const char *json = NULL, *confidence = NULL;
+	const char *json = NULL;
+	double confidence = 95;
 	uint64_t jobs = pm_processors();
 	const struct pm_opt opts[] = {
 		OPT_LIST('s', "sim", &sims, "NAME:CONFIG",
 			 "a simulator, as `pugmark sim` takes it"),
-		OPT_STR(0, "confidence", &confidence, "PERCENT",
+		OPT_REAL(0, "confidence", &confidence, "PERCENT", 50, 99.99,
 			"that the truth is inside the bound (95%)"),
-		OPT_U64('j', "jobs", &jobs, "N", "threads (default: processors)"),
+		OPT_RANGE('j', "jobs", &jobs, "N", 1, 256, "threads (default: processors)"),
 		OPT_STR(0, "json", &json, "FILE", "results as JSON; '-' is standard output"),
 		OPT_END
 	};
 	struct { struct progress p; size_t n; } t = { .n = 0 };
-	struct points_options o = { .confidence = 0.95, .tell = tell, .ctx = &t };
+	struct points_options o = { .tell = tell, .ctx = &t };
 	struct pm_points p = { 0 };
 	struct pm_err err = { 0 };
 	const char **spec;
@@ -442,17 +440,6 @@ static int cmd_simpoint_sim(int argc, char **argv)
 		pm_opt_usage(&sim_help, argc ? "only one FOLDER" : "missing FOLDER");
 	if (!sims.n)
 		pm_opt_usage(&sim_help, "no simulator given; try -s core");
-	if (!jobs || jobs > 256)
-		pm_opt_usage(&sim_help, "-j: 1 to 256 threads");
-	if (confidence) {
-		char *end;
-
-		o.confidence = strtod(confidence, &end) / 100;
-		if (end == confidence || (*end && strcmp(end, "%")) ||
-		    !(o.confidence >= 0.5 && o.confidence <= 0.9999))
-			pm_opt_usage(&sim_help, "--confidence expects 50 to 99.99 percent, not "
-				     "'%s'", confidence);
-	}
 	spec = pm_alloc((sims.n + 1) * sizeof *spec);
 	for (unsigned i = 0; i < sims.n; i++) {
 		spec[i] = sims.v[i];
@@ -461,6 +448,7 @@ static int cmd_simpoint_sim(int argc, char **argv)
 	}
 	o.spec = spec;
 	o.threads = (unsigned)jobs;
+	o.confidence = confidence / 100;
 	if (!s)
 		s = points_of(argv[0], &p, &err);
 	if (!s) {

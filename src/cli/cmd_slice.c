@@ -95,8 +95,6 @@ static void select_part(struct pm_slice_opts *o, struct pm_slice_range *range, c
 		if (!parse_range(ranges->v[i], range + i))
 			pm_opt_usage(help, "--range expects LO-HI or LO+SIZE, not '%s'",
 				     ranges->v[i]);
-	if (tid > UINT32_MAX)
-		pm_opt_usage(help, "--thread %llu is no thread id", (unsigned long long)tid);
 	if (o->count > UINT64_MAX - o->from)
 		o->count = UINT64_MAX - o->from;
 	o->range = range;
@@ -154,10 +152,10 @@ int cmd_slice(int argc, char **argv)
 	const struct pm_opt opts[] = {
 		OPT_HEAD("what"),
 		OPT_U64(0, "from", &o.from, "N", "the first instruction (default: 0)"),
-		OPT_U64(0, "count", &o.count, "M", "how many (default: to the end)"),
+		OPT_U64(0, "count", &o.count, "M", "how many (default: to the end; 0: none)"),
 		OPT_STR(0, "time", &time, "A-B",
 			"from time A to before time B, in the trace's units"),
-		OPT_U64(0, "thread", &tid, "TID", "only this thread"),
+		OPT_RANGE(0, "thread", &tid, "TID", 1, UINT32_MAX, "only this thread"),
 		OPT_LIST(0, "range", &ranges, "LO-HI",
 			"only instructions at these addresses, or LO+SIZE; "
 			"without any, references"),

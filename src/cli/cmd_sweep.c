@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_sweep.c - pugmark sweep plan | run | status | collect */
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,21 +269,11 @@ static const struct pm_opt_help run_help = {
 };
 
 struct run_opts {
-	const char *launcher, *mem, *mem_most, *stage, *batch;
-	uint64_t workers, gang, throttle, seconds, cpus;
+	const char *launcher, *stage, *batch;
+	uint64_t workers, gang, mem, mem_most, throttle, seconds, cpus;
 	bool retry, no_wait;
 	struct sweep_slurm slurm;
 };
-
-static uint64_t size_of(const char *text, const char *option)
-{
-	uint64_t v = 0;
-
-	if (text && (!pm_parse_size(text, &v) || v < 1 << 20))
-		pm_opt_usage(&run_help, "--%s expects bytes, at least 1m: 512m, 4g; not '%s'",
-			     option, text);
-	return v;
-}
 
 static enum pm_status batch_of(const char *where, struct open_sweep *s, struct sweep_launch *l,
 			       struct sweep_gang **gangs, struct pm_err *err)
@@ -308,8 +299,8 @@ static int run_sweep(struct open_sweep *s, struct run_opts *o)
 	struct show show = { isatty(STDERR_FILENO) && !manners.quiet, 0 };
 	struct sweep_launch l = {
 		.d = &s->d, .p = &s->p, .ids = &s->ids, .workers = (unsigned)o->workers,
-		.gang = (unsigned)o->gang, .mem = size_of(o->mem, "mem"),
-		.mem_most = size_of(o->mem_most, "mem-most"), .retry = o->retry,
+		.gang = (unsigned)o->gang, .mem = o->mem,
+		.mem_most = o->mem_most, .retry = o->retry,
 		.stage = o->stage, .stop = &stopped, .tell = tell, .note = note, .arg = &show,
 	};
 	struct sigaction sa = { .sa_handler = stop };
@@ -339,12 +330,13 @@ static int cmd_sweep_run(int argc, char **argv)
 {
 	struct run_opts o = { .seconds = 600, .cpus = 1 };
 	const struct pm_opt opts[] = {
-		OPT_U64('j', "jobs", &o.workers, "N", "gangs at a time (default: processors)"),
-		OPT_U64(0, "gang", &o.gang, "N",
+		OPT_RANGE('j', "jobs", &o.workers, "N", 1, 4096,
+			  "gangs at a time (default: processors)"),
+		OPT_RANGE(0, "gang", &o.gang, "N", 1, 65536,
 			"configurations that one decoding serves, at most (default: up to 256)"),
-		OPT_STR(0, "mem", &o.mem, "BYTES",
+		OPT_SIZE(0, "mem", &o.mem, "BYTES", 1 << 20,
 			"memory of a gang; twice as much after it ran out (default: its share)"),
-		OPT_STR(0, "mem-most", &o.mem_most, "BYTES",
+		OPT_SIZE(0, "mem-most", &o.mem_most, "BYTES", 1 << 20,
 			"no gang may have more (default: the machine's)"),
 		OPT_FLAG(0, "retry", &o.retry, "failures are computed again"),
 		OPT_STR(0, "stage", &o.stage, "DIR",
@@ -355,9 +347,11 @@ static int cmd_sweep_run(int argc, char **argv)
 		OPT_STR(0, "partition", &o.slurm.partition, "NAME", "of the cluster"),
 		OPT_STR(0, "account", &o.slurm.account, "NAME", "that is charged"),
 		OPT_STR(0, "time", &o.slurm.time, "TIME", "limit of a batch, as sbatch takes it"),
-		OPT_U64(0, "throttle", &o.throttle, "N", "batches at a time (default: no limit)"),
-		OPT_U64(0, "batch-seconds", &o.seconds, "N", "what a batch should take (600)"),
-		OPT_U64(0, "cpus", &o.cpus, "N", "processors of a batch (1)"),
+		OPT_RANGE(0, "throttle", &o.throttle, "N", 1, INT_MAX,
+			  "batches at a time (default: no limit)"),
+		OPT_RANGE(0, "batch-seconds", &o.seconds, "N", 1, INT_MAX,
+			  "what a batch should take (600)"),
+		OPT_RANGE(0, "cpus", &o.cpus, "N", 1, INT_MAX, "processors of a batch (1)"),
 		OPT_FLAG(0, "no-wait", &o.no_wait, "submit once, and do not wait"),
 		OPT_STR(0, "batch", &o.batch, "FILE:LINE", "gangs of a batch; used on nodes"),
 		OPT_END
@@ -372,11 +366,9 @@ static int cmd_sweep_run(int argc, char **argv)
 	if (argc != 1)
 		pm_opt_usage(&run_help, argc ? "only one FOLDER or PLAN" :
 			     "missing FOLDER or PLAN");
-	if (o.workers > 4096 || o.gang > 65536)
-		pm_opt_usage(&run_help, "at most 4096 gangs at a time, of 65536 configurations");
 	o.slurm.throttle = (unsigned)o.throttle;
 	o.slurm.seconds = (unsigned)o.seconds;
-	o.slurm.cpus = o.cpus ? (unsigned)o.cpus : 1;
+	o.slurm.cpus = (unsigned)o.cpus;
 	o.slurm.no_wait = o.no_wait;
 	o.slurm.program = self = realpath("/proc/self/exe", NULL);
 	o.slurm.print = o.launcher && !strcmp(o.launcher, "print");

@@ -68,8 +68,8 @@ int cmd_verify(int argc, char **argv)
 	pm_pipeline_sink(p, &pm_verify_ops, sink);
 	if (progress_whole(p, &src, which->plural, r, &err) != PM_OK)
 		status = 1;
-	if (status && src.ops->run)
-		;				/* no trace is damaged: it could not be made */
+	if (pm_pipeline_unmade(p))
+		;
 	else if (json && traces_json(r, json))
 		status = 1;
 	else if (!json && !(pm_pipeline_partial(p) && pm_pipeline_starved(p))) {

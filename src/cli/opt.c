@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -216,6 +217,69 @@ static void check_choice(const struct pm_opt *o, const char *val, const struct p
 		     pm_nearest_hint(&near, hint));
 }
 
+/* A number as @o writes it: 1048576 bytes are 1M. */
+static const char *bound_text(const struct pm_opt *o, double v, char *to, size_t size)
+{
+	const bool mega = o->kind == PM_OPT_SIZE && v >= 1 << 20;
+
+	snprintf(to, size, "%.15g%s", mega ? v / (1 << 20) : v, mega ? "M" : "");
+	return to;
+}
+
+__attribute__((noreturn)) static void bad_number(const struct pm_opt *o, const char *val,
+						 bool too_long, const struct pm_opt_help *help)
+{
+	const char *what = o->kind == PM_OPT_SIZE ? "a size in bytes (512, 64k, 16M, 1G)" :
+		!strcmp(o->arg, "PERCENT") ? "a percentage" :
+		!strcmp(o->arg, "SECONDS") ? "seconds" : "a number";
+	char lo[40], hi[40];
+
+	bound_text(o, o->least, lo, sizeof lo);
+	bound_text(o, o->most, hi, sizeof hi);
+	if (o->most)
+		pm_opt_usage(help, "--%s expects %s from %s to %s, not '%s'", o->name, what, lo, hi,
+			     val);
+	if (o->least && !too_long)
+		pm_opt_usage(help, "--%s expects %s, at least %s, not '%s'", o->name, what, lo,
+			     val);
+	pm_opt_usage(help, "--%s expects %s%s, not '%s'", o->name, what,
+		     too_long ? " below 2^64" : "", val);
+}
+
+/* strtod() takes more than decimal numbers: spaces, infinity, hexadecimal. */
+static bool parse_real(const struct pm_opt *o, const char *val, double *v)
+{
+	char *end;
+
+	if (strspn(val, "0123456789.") == 0 || strpbrk(val, "xX"))
+		return false;
+	*v = strtod(val, &end);
+	if (!strcmp(o->arg, "PERCENT") && *end == '%')
+		end++;
+	return !*end && isfinite(*v);
+}
+
+/* All numbers of all commands are checked here. */
+static void store_number(const struct pm_opt *o, const char *val, const struct pm_opt_help *help)
+{
+	uint64_t n = 0;
+	double v;
+	bool is;
+
+	if (o->kind == PM_OPT_REAL) {
+		is = parse_real(o, val, &v);
+	} else {
+		is = (o->kind == PM_OPT_SIZE ? pm_parse_size : pm_parse_u64)(val, &n);
+		v = (double)n;
+	}
+	if (!is || v < o->least || (o->most && v > o->most))
+		bad_number(o, val, !is && *val && strspn(val, "0123456789") == strlen(val), help);
+	if (o->kind == PM_OPT_REAL)
+		*(double *)o->to = v;
+	else
+		*(uint64_t *)o->to = n;
+}
+
 static void store(const struct pm_opt *o, const char *val, const struct pm_opt_help *help)
 {
 	static struct pm_arena lists;
@@ -234,8 +298,9 @@ static void store(const struct pm_opt *o, const char *val, const struct pm_opt_h
 		*(const char **)o->to = val ? val : "";
 		break;
 	case PM_OPT_U64:
-		if (!pm_parse_u64(val, o->to))
-			pm_opt_usage(help, "--%s expects a number, not '%s'", o->name, val);
+	case PM_OPT_SIZE:
+	case PM_OPT_REAL:
+		store_number(o, val, help);
 		break;
 	case PM_OPT_LIST:
 		list = o->to;

@@ -128,6 +128,14 @@ void progress_sink(struct progress *p, struct pm_pipeline *pipe)
 		pm_pipeline_sink(pipe, &sink.ops, p);
 }
 
+enum pm_status progress_start(struct progress *p, struct pm_pipeline *pipe,
+			      const struct pm_source *src, const char *plural, struct pm_err *err)
+{
+	if (src->ops->run)
+		progress_sink(p, pipe);
+	return pm_pipeline_start(pipe, src->facts, plural, err);
+}
+
 enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, struct pm_result *r,
 			    bool (*stop)(const void *arg), const void *arg, struct pm_err *err)
 {
@@ -142,11 +150,8 @@ enum pm_status progress_whole(struct pm_pipeline *pipe, struct pm_source *src, c
 			      struct pm_result *r, struct pm_err *err)
 {
 	struct progress p = { 0 };
-	enum pm_status s;
+	enum pm_status s = progress_start(&p, pipe, src, plural, err);
 
-	if (src->ops->run)
-		progress_sink(&p, pipe);
-	s = pm_pipeline_start(pipe, src->facts, plural, err);
 	if (s == PM_OK)
 		s = pm_pipeline_run(pipe, progress_begin(&p, src), r, err);
 	progress_end(&p);

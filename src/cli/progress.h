@@ -30,6 +30,10 @@ void progress_end(struct progress *p);
 /* Without a source that could be read instead: what @pipe is given, in instructions. A sink of
  * @pipe, which costs next to nothing, and only if it would be seen. */
 void progress_sink(struct progress *p, struct pm_pipeline *pipe);
+/* pm_pipeline_start(). A source that pushes is watched by a sink, another one by
+ * progress_begin(). */
+enum pm_status progress_start(struct progress *p, struct pm_pipeline *pipe,
+			      const struct pm_source *src, const char *plural, struct pm_err *err);
 
 /* pm_pipeline_run_until() with progress; @stop NULL: to the end. */
 enum pm_status progress_run(struct pm_pipeline *pipe, struct pm_source *src, struct pm_result *r,

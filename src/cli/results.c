@@ -168,6 +168,62 @@ static enum pm_status text(struct results *o, struct pm_listing *l, struct pm_re
 	return s;
 }
 
+/* What went wrong first is what is said in the end. */
+static void keep_first(enum pm_status got, struct pm_err *wrong, enum pm_status *s,
+		       struct pm_err *err)
+{
+	if (got != PM_OK && *s == PM_OK) {
+		*s = got;
+		*err = *wrong;
+	}
+	*wrong = (struct pm_err){ 0 };
+}
+
+/* All files that are wanted. One that cannot be written keeps no other one away: what is in them
+ * may have taken hours. */
+static enum pm_status save_files(struct results *o, struct pm_pipeline *p, struct pm_result *r,
+				 struct pm_listing *l, const char *title, const char *subtitle,
+				 struct pm_err *err)
+{
+	struct pm_buf out = { 0 };
+	struct pm_err wrong = { 0 };
+	enum pm_status s = PM_OK, got;
+
+	if (o->callgrind) {
+		pm_listing_callgrind(&o->a, &out);
+		keep_first(save(o->callgrind, &out, &wrong), &wrong, &s, err);
+	}
+	if (o->annotate_to) {
+		got = pm_listing_print(l, &o->listing, &out, &wrong);
+		if (!got)
+			got = save(o->annotate_to, &out, &wrong);
+		out.n = 0;
+		keep_first(got, &wrong, &s, err);
+	}
+	keep_first(tree_outputs_end(&o->tree, subtitle, &wrong), &wrong, &s, err);
+	if (o->html)
+		keep_first(page(o, r, l, p, title, subtitle, &wrong), &wrong, &s, err);
+	got = o->annotate && (o->json || o->csv || o->parquet) ?
+		pm_listing_result(l, &o->listing, r, &wrong) : PM_OK;
+	keep_first(got, &wrong, &s, err);
+	if (!got && o->json) {
+		pm_result_json(r, &out);
+		keep_first(save(o->json, &out, &wrong), &wrong, &s, err);
+	}
+	if (!got && o->csv) {
+		pm_result_csv(r, &out);
+		keep_first(save(o->csv, &out, &wrong), &wrong, &s, err);
+	}
+	if (!got && o->parquet) {
+		got = pm_result_parquet(r, &out, &wrong);
+		if (!got)
+			got = save(o->parquet, &out, &wrong);
+		keep_first(got, &wrong, &s, err);
+	}
+	pm_buf_release(&out);
+	return s;
+}
+
 enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_result *r,
 			   const char *title, const char *subtitle, struct pm_err *err)
 {
@@ -179,50 +235,25 @@ enum pm_status results_end(struct results *o, struct pm_pipeline *p, struct pm_r
 		(o->tree.speedscope && !strcmp(o->tree.speedscope, "-")) ||
 		(o->tree.pprof && !strcmp(o->tree.pprof, "-"));
 	struct pm_buf out = { 0 };
+	struct pm_err wrong = { 0 };
 	const size_t width = pm_report_width(o->to_stderr ? STDERR_FILENO : o->text ?
 		-1 : STDOUT_FILENO);
-	enum pm_status s = PM_OK;
+	enum pm_status s, got;
 
 	o->listing.top = o->top;
 	o->listing.width = pm_report_width(-1);
 	if ((o->annotate || o->callgrind || o->annotate_to) && !l)
-		s = no_costs(err);
-	if (!s && o->callgrind) {
-		pm_listing_callgrind(&o->a, &out);
-		s = save(o->callgrind, &out, err);
-	}
-	if (!s && o->annotate_to) {
-		s = pm_listing_print(l, &o->listing, &out, err);
-		if (!s)
-			s = save(o->annotate_to, &out, err);
-	}
-	if (!s)
-		s = tree_outputs_end(&o->tree, subtitle, err);
-	if (!s && o->html)
-		s = page(o, r, l, p, title, subtitle, err);
-	if (!s && o->annotate && (o->json || o->csv || o->parquet))
-		s = pm_listing_result(l, &o->listing, r, err);
-	if (!s && o->json) {
-		pm_result_json(r, &out);
-		s = save(o->json, &out, err);
-	}
-	if (!s && o->csv) {
-		pm_result_csv(r, &out);
-		s = save(o->csv, &out, err);
-	}
-	if (!s && o->parquet) {
-		s = pm_result_parquet(r, &out, err);
-		if (!s)
-			s = save(o->parquet, &out, err);
-	}
+		return no_costs(err);
+	s = save_files(o, p, r, l, title, subtitle, err);
 	o->listing.width = width;
-	if (!s && !o->quiet && !(taken && !o->text && !o->to_stderr)) {
-		s = text(o, l, r, width, &out, err);
-		if (!s && o->to_stderr && (fwrite(out.p, 1, out.n, stderr) != out.n ||
-					   fflush(stderr)))
-			s = pm_fail_errno(err, "cannot write the report");
-		else if (!s && !o->to_stderr)
-			s = save(o->text ? o->text : "-", &out, err);
+	if (!o->quiet && !(taken && !o->text && !o->to_stderr)) {
+		got = text(o, l, r, width, &out, &wrong);
+		if (!got && o->to_stderr && (fwrite(out.p, 1, out.n, stderr) != out.n ||
+					     fflush(stderr)))
+			got = pm_fail_errno(&wrong, "cannot write the report");
+		else if (!got && !o->to_stderr)
+			got = save(o->text ? o->text : "-", &out, &wrong);
+		keep_first(got, &wrong, &s, err);
 	}
 	pm_buf_release(&out);
 	return s;
@@ -307,10 +338,8 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 		manners_tell("%s: %s", file, which->plural);
 	if (!s)
 		s = pm_sims_check(p, src->facts, which->plural, err);
-	if (!s && src->ops->run)
-		progress_sink(&progress, p);
 	if (!s)
-		s = pm_pipeline_start(p, src->facts, which->plural, err);
+		s = progress_start(&progress, p, src, which->plural, err);
 	if (!s)
 		note_unknown(p, which, src->facts, file);
 	if (!s && o->jobs > 1)
@@ -323,8 +352,8 @@ int results_run(struct results *o, enum pm_status s, struct pm_pipeline *p, stru
 	progress_end(&progress);
 	o->partial = pm_pipeline_partial(p);
 	o->quiet |= o->partial && rest && pm_pipeline_starved(p);	/* zeros say nothing */
-	if (read && src->ops->run)
-		s = read;			/* no trace is damaged: it could not be made */
+	if (pm_pipeline_unmade(p))
+		s = read;
 	if (!s)
 		s = results_end(o, p, r, title, file, read ? &later : err);
 	results_release(o);

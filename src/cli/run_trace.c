@@ -413,6 +413,7 @@ enum pm_status run_write_edges(const struct run_trace *t, const struct pm_counts
 			       struct pm_branches *all, struct pm_err *err)
 {
 	enum pm_status st = PM_OK;
+	struct pm_err late = { 0 };
 	uint64_t lost;
 
 	if (!pm_counts_have_moves(counts, &lost))
@@ -425,11 +426,14 @@ enum pm_status run_write_edges(const struct run_trace *t, const struct pm_counts
 		pm_branches_of_counts(counts, all);
 		st = branch_outputs_write(&t->branches, all, err);
 	}
-	if (st == PM_OK && wants_coverage(t)) {
+	if (wants_coverage(t)) {
 		struct pm_cover cover;
 
 		pm_cover_of_counts(counts, &cover);
-		st = save_coverage(t, &cover, err);
+		if (save_coverage(t, &cover, &late) != PM_OK && st == PM_OK) {
+			*err = late;
+			st = PM_ERR;
+		}
 	}
 	return st;
 }

@@ -89,12 +89,6 @@ enum pm_status tree_outputs_begin(struct tree_outputs *t, struct pm_pipeline *p,
 		return tree_outputs_described(t) ? pm_fail_request(err, "--event, --by-thread, "
 				"--fold-recursion, --max-depth and --max-contexts are for "
 				"--folded, --speedscope, --pprof and --html") : PM_OK;
-	if (t->depth == 1 || t->depth > PM_TREE_DEPTH_MOST)
-		return pm_fail_request(err, "--max-depth: %llu is outside 2..%d",
-				       (unsigned long long)t->depth, PM_TREE_DEPTH_MOST);
-	if (t->contexts >= PM_TREE_NODES)
-		return pm_fail_request(err, "--max-contexts: %llu is outside 1..%u",
-				       (unsigned long long)t->contexts, PM_TREE_NODES - 1);
 	if (pm_report_can_save(to, NR(to), err) != PM_OK)
 		return PM_ERR;
 	pm_buf_printf(&config, "top=20%s%s%s", t->by_thread ? ";threads" : "",

@@ -31,9 +31,10 @@ struct tree_outputs {
 		OPT_FLAG(0, "by-thread", &(T).by_thread, "there, every thread by itself"),      \
 		OPT_FLAG(0, "fold-recursion", &(T).recursion,                                   \
 			 "there, what a function that calls itself does is in one context"),     \
-		OPT_U64(0, "max-depth", &(T).depth, "N", "there, so many contexts deep (500)"),   \
-		OPT_U64(0, "max-contexts", &(T).contexts, "N",                                  \
-			"there, so many contexts of the whole, or of a thread (4194303)")
+		OPT_RANGE(0, "max-depth", &(T).depth, "N", 2, PM_TREE_DEPTH_MOST,                \
+			  "there, so many contexts deep (500)"),                                \
+		OPT_RANGE(0, "max-contexts", &(T).contexts, "N", 1, PM_TREE_NODES - 1,           \
+			  "there, so many contexts of the whole, or of a thread (4194303)")
 
 /* Is a file wanted? */
 bool tree_outputs_wanted(const struct tree_outputs *t);

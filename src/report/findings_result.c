@@ -191,8 +191,22 @@ static void few_words(struct pm_overview *o, const struct pm_result_node *root)
 			.link = view_of(o, root, "insns") });
 }
 
+static void part_only(struct pm_overview *o, const struct pm_result_node *root)
+{
+	const struct pm_result_node *complete = pm_result_find(root, "complete");
+	const char *why = pm_result_find_text(root, "reason");
+
+	if (complete && complete->kind == PM_RESULT_BOOL && !complete->u64)
+		pm_overview_find(o, (struct pm_finding){ .kind = PM_FIND_CAUTION, .weight = 100,
+			.id = "incomplete", .number = "",
+			.title = "of a part of the trace: what stands before an error",
+			.text = pm_overview_text(o, "All numbers are of that part: %s.",
+						 why ? why : "its end is missing") });
+}
+
 void pm_findings_result(struct pm_overview *o, const struct pm_result_node *root)
 {
+	part_only(o, root);
 	caches(o, root);
 	predictors(o, root);
 	data_objects(o, root);

@@ -231,8 +231,9 @@ static bool is_trouble(const char *name)
 }
 
 /* What does not fit into a line of @wide: columns of nothing but 0 go first, then words are cut,
- * then columns of numbers go, last ones first, those that tell of trouble after all others; words
- * get back what is left. The first column stays: rows are usually sorted by it. */
+ * then columns of numbers go, last ones first, those that tell of trouble after all others, then
+ * those of words; words get back what is left. The first column stays: rows are usually sorted by
+ * it. */
 static void fit(struct columns *c, size_t wide)
 {
 	size_t full[COLUMNS];
@@ -251,6 +252,9 @@ static void fit(struct columns *c, size_t wide)
 		for (size_t k = c->n; k-- > 1 && width_of(c) > wide; )
 			if (!c->hide[k] && !c->words[k] && is_trouble(c->name[k]) <= trouble)
 				hide(c, k);
+	for (size_t k = c->n; k-- > 1 && width_of(c) > wide; )
+		if (!c->hide[k])
+			hide(c, k);
 	for (size_t k = c->n; k-- > 0; ) {
 		size_t room = wide > width_of(c) ? wide - width_of(c) : 0;
 
@@ -273,11 +277,32 @@ static void put_field(const struct columns *c, size_t k, char *text, struct pm_b
 	pm_buf_printf(to, "  %*s", (int)c->w[k], text);
 }
 
+/* What is not shown: so many rows, and columns. */
+static void put_rest(const struct columns *c, size_t rows, size_t width, struct pm_buf *to)
+{
+	struct pm_buf text = { 0 };
+	char head[64];
+
+	pm_buf_printf(&text, "... and ");
+	if (rows)
+		pm_buf_printf(&text, "%zu more%s", rows, c->hidden ? ", " : "");
+	if (c->hidden)
+		pm_buf_printf(&text, "%zu column%s:", c->hidden, c->hidden > 1 ? "s" : "");
+	for (size_t k = 0, some = 0; k < c->n; k++)
+		if (c->hide[k])
+			pm_buf_printf(&text, "%s%s", some++ ? ", " : " ",
+				      pm_result_words(c->name[k], head));
+	pm_buf_add(&text, "", 1);
+	pm_buf_printf(to, "  ");
+	pm_report_wrapped(to, (const char *)text.p, 2, 6, width);
+	pm_buf_release(&text);
+}
+
 static void list(const struct pm_result_node *l, unsigned rows, size_t width, struct pm_buf *to)
 {
 	const struct pm_result_node *first = l->first;
 	struct columns col = { .n = 0 };
-	char buf[256], head[64];
+	char buf[256];
 	size_t n = 0;
 
 	if (!first)
@@ -327,18 +352,8 @@ static void list(const struct pm_result_node *l, unsigned rows, size_t width, st
 			to->n--;
 		pm_buf_printf(to, "\n");
 	}
-	if (n <= rows && !col.hidden)
-		return;
-	pm_buf_printf(to, "  ... and ");
-	if (n > rows)
-		pm_buf_printf(to, "%zu more%s", n - rows, col.hidden ? ", " : "");
-	if (col.hidden)
-		pm_buf_printf(to, "%zu column%s:", col.hidden, col.hidden > 1 ? "s" : "");
-	for (size_t k = 0, some = 0; k < col.n; k++)
-		if (col.hide[k])
-			pm_buf_printf(to, "%s%s", some++ ? ", " : " ",
-				pm_result_words(col.name[k], head));
-	pm_buf_printf(to, "\n");
+	if (n > rows || col.hidden)
+		put_rest(&col, n > rows ? n - rows : 0, width, to);
 }
 
 /* ---- the tree ------------------------------------------------------------------------------- */
@@ -377,6 +392,15 @@ static void lists_below(const struct pm_result_node *o, const char *path, unsign
 	}
 }
 
+/* Who shows text of a part of a trace says so on the first line, and the error comes last. */
+static bool is_about_part(const struct pm_result_node *root, const struct pm_result_node *n)
+{
+	const struct pm_result_node *c = pm_result_find(root, "complete");
+
+	return c && c->kind == PM_RESULT_BOOL && !c->u64 && n->name &&
+		(n == c || !strcmp(n->name, "reason"));
+}
+
 void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, struct pm_buf *to)
 {
 	const struct pm_result_node *root = pm_result_root(r);
@@ -387,6 +411,8 @@ void pm_result_text(const struct pm_result *r, unsigned rows, size_t width, stru
 		size_t n = 0, cap = 0, name_w = 0;
 		char buf[256], head[64];
 
+		if (is_about_part(root, top))
+			continue;
 		if (top->kind == PM_RESULT_LIST) {
 			words(top->name, head, sizeof head);
 			pm_buf_printf(to, "%s%s", blank ? "\n" : "", head);

@@ -20,10 +20,23 @@
  * without an id, since nothing is known about them but where they begin. Execution blocks have a
  * code table from the .blk: lengths and classes, and bytes if `binary=FILE` names the program.
  * idt_read.c reads the entries, idt_write.c writes them, idt_format.c has what both need. */
+#include <string.h>
+
 #include "trace/idt_format.h"
 #include "trace/text.h"
 
 /* ---- probing: walk the entries, see whether all tags belong to the kind --------------------- */
+
+#define ENTRIES_AT_LEAST 4	/* fewer are as likely to be anything else */
+
+/* Numbers and words in lines have bytes everywhere that are tags; addresses are no text. */
+static bool is_text(const uint8_t *head, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (head[i] >= 0x7f || (head[i] < ' ' && !memchr("\t\n\r", head[i], 3)))
+			return false;
+	return true;
+}
 
 static int idt_probe(const uint8_t *head, size_t n, enum idt_kind kind, bool wide)
 {
@@ -32,7 +45,7 @@ static int idt_probe(const uint8_t *head, size_t n, enum idt_kind kind, bool wid
 	int entries = 0;
 
 	/* without instruction references a cache trace is data from its beginning */
-	if (!n || (head[0] != first[kind] && kind != IDT_CACHE))
+	if (!n || (head[0] != first[kind] && kind != IDT_CACHE) || is_text(head, n))
 		return 0;
 	while (at < n && entries < 40) {
 		unsigned size;
@@ -56,7 +69,7 @@ static int idt_probe(const uint8_t *head, size_t n, enum idt_kind kind, bool wid
 		at += size;
 		entries++;
 	}
-	return (head[0] == first[kind] ? 20 : 10) + 5 * entries;
+	return entries < ENTRIES_AT_LEAST ? 0 : (head[0] == first[kind] ? 20 : 10) + 5 * entries;
 }
 
 #define IDT_INFO "info  writing: NAME.info, too, which says what a trace does not"

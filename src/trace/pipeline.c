@@ -52,7 +52,7 @@ struct pm_pipeline {
 	size_t ntrans, cap_trans;
 	struct stage *stage;			/* as run: with expanders, then the sinks */
 	size_t nstage, cap_stage;
-	bool started, finished, partial;
+	bool started, finished, partial, unmade;
 	bool fed;			/* pm_pipeline_run() has had an event */
 	bool split;				/* several threads push */
 	pthread_mutex_t parts;			/* ... and want sink.part */
@@ -808,6 +808,11 @@ enum pm_status pm_pipeline_finish(struct pm_pipeline *p, struct pm_result *r, st
 {
 	enum pm_status worst = join(p, err);
 
+	if (r && p->partial) {
+		pm_result_bool(r, "complete", false);
+		if (pm_failed(err))
+			pm_result_str(r, "reason", err->msg);
+	}
 	/* every sink gets its chance to save what it has, also after another one failed */
 	for (size_t i = 0; i < p->nsink; i++)
 		if (finish_sink(p, i, r, err) == PM_ERR)
@@ -903,9 +908,16 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 	assert(!src->ops->run || !stop);
 	s = src->ops->run ? src->ops->run(src->self, p, err) : pull(p, src, stop, arg, err);
 	p->partial |= s == PM_ERR;
-	if (pm_pipeline_finish(p, r, err) == PM_ERR || s == PM_ERR)
+	if (pm_pipeline_finish(p, r, err) == PM_ERR || s == PM_ERR) {
+		p->unmade = src->ops->run;
 		return PM_ERR;
+	}
 	return PM_OK;
+}
+
+bool pm_pipeline_unmade(const struct pm_pipeline *p)
+{
+	return p->unmade;
 }
 
 bool pm_pipeline_partial(const struct pm_pipeline *p)

@@ -188,6 +188,9 @@ enum pm_status pm_pipeline_run_until(struct pm_pipeline *p, struct pm_source *sr
 
 /* Behind these two: results are of a part of the trace, for an error came before its end. */
 bool pm_pipeline_partial(const struct pm_pipeline *p);
+/* Did a source fail that makes its events itself (run)? No trace is damaged then, of which there
+ * were a part to report: it could not be made. */
+bool pm_pipeline_unmade(const struct pm_pipeline *p);
 /* ... and they are of nothing, if this says so. */
 bool pm_pipeline_starved(const struct pm_pipeline *p);
 

@@ -167,8 +167,9 @@ static enum pm_status finish(void *self, const struct pm_emit *emit, struct pm_e
 			if (*o->stream[k].name)
 				pm_buf_printf(&names, "%s%s", names.n ? ", " : "",
 					      o->stream[k].name);
-		pm_fail_file(err, "--thread: there was no thread '%.40s'; %s%.*s%s", o->want[i],
-			     names.n ? "there were " : "threads have no names here", (int)names.n,
+		pm_fail_file(err, "--thread: there was no thread '%.40s'; threads %s%.*s%s",
+			     o->want[i], names.n ? "are called " : "have no names here",
+			     (int)names.n,
 			     names.n ? (const char *)names.p : "",
 			     o->nstream > 8 ? " and others" : "");
 		pm_buf_release(&names);

@@ -39,8 +39,8 @@ $ pugmark slice -q --from 5 --count 100000 gz.pug other.pug; pugmark sample --mo
 $ pugmark sample; pugmark sample none.pug; pugmark sample --most 0 gz.pug; pugmark sample --error x gz.pug; pugmark sample --core rob=1 gz.pug; pugmark sample --period 5000 gz.pug; pugmark slice -q --count 1000 gz.pug few.pug; pugmark sample few.pug; cp $TESTS/data/formats/din.din .; pugmark sample din.din; pugmark sample - <gz.pug; pugmark run -q --branch -o br.pug -- true; pugmark sample br.pug
 ! pugmark: missing FILE (see `pugmark sample --help`)
 ! pugmark: none.pug: cannot open: No such file or directory
-! pugmark: --most expects 0.0001 to 100 percent, as in 1%, not '0' (see `pugmark sample --help`)
-! pugmark: --error expects 0 to 100 percent, as in 2%, not 'x' (see `pugmark sample --help`)
+! pugmark: --most expects a percentage from 0.0001 to 100, not '0' (see `pugmark sample --help`)
+! pugmark: --error expects a percentage from 0 to 100, not 'x' (see `pugmark sample --help`)
 ! pugmark: core: rob: micro-ops in the reorder buffer: 1 is outside 8..4096
 ! pugmark: a period of 5000 instructions has more than 1 % of them in time: the least is 300000
 ! pugmark: few.pug: too short for samples: two periods of 300000 instructions are the least, and it has 1000

@@ -81,7 +81,7 @@ $ pugmark simpoint cut -o p gz.pug; pugmark simpoint cut gz.pug; pugmark simpoin
 ! ls: cannot access 'x*': No such file or directory
 ! pugmark: a trace is read twice; standard input cannot be (see `pugmark simpoint cut --help`)
 ! pugmark: only one FILE; a program stands behind -- (see `pugmark simpoint cut --help`)
-! pugmark: --interval: 1 at least; --phases: 1 to 100; --each: 1 to 1000 (see `pugmark simpoint cut --help`)
+! pugmark: --each expects a number from 1 to 1000, not '0' (see `pugmark simpoint cut --help`)
 ? 2
 $ pugmark simpoint cut -o x -- ./none; ls -d x*; pugmark simpoint cut -o no/x gz.pug
 ! pugmark: ./none: cannot execute: No such file or directory
@@ -95,7 +95,7 @@ $ pugmark simpoint sim p; pugmark simpoint sim -s core none; pugmark simpoint si
 ! pugmark: core: rob: micro-ops in the reorder buffer: 1 is outside 8..4096
 ! pugmark: e/points.json: not what `pugmark simpoint cut` writes
 ! pugmark: point '000003.pug': cannot open: No such file or directory
-! pugmark: --confidence expects 50 to 99.99 percent, not '20' (see `pugmark simpoint sim --help`)
+! pugmark: --confidence expects a percentage from 50 to 99.99, not '20' (see `pugmark simpoint sim --help`)
 ? 2
 $ sed 's/"warmup": [0-9]*/"warmup": 123456789/' p/points.json >e/points.json; pugmark simpoint sim -s core e; sed 's/"share": [0-9.]*/"share": 2/' p/points.json >e/points.json; pugmark simpoint sim -s core e
 ! pugmark: e/points.json: expected a number 'warmup' up to 0

@@ -17,5 +17,5 @@ $ cp "$TESTS/data/formats/lackey-34.txt" l.txt; pugmark sim -j 2 --cache 'l1=8k'
 > 4
 ! pugmark: note: l.txt: only .pug files can be read in parts: it is simulated in order
 $ pugmark sim -j 0x --cache '' gzip.pug
-! pugmark: --jobs expects a number, not '0x' (see `pugmark sim --help`)
+! pugmark: --jobs expects a number from 1 to 256, not '0x' (see `pugmark sim --help`)
 ? 2

@@ -231,8 +231,8 @@ $ pugmark run -q --event Ir -- true; pugmark run -q --sim tree:depth=1 -- true
 ! pugmark: tree: depth: contexts: 1 is outside 2..100000
 ? 2
 $ pugmark run -q --folded never --max-depth 1 -- true; pugmark run -q --folded never --max-contexts 9999999 -- true; ls never
-! pugmark: --max-depth: 1 is outside 2..100000
-! pugmark: --max-contexts: 9999999 is outside 1..4194303
+! pugmark: --max-depth expects a number from 2 to 100000, not '1' (see `pugmark run --help`)
+! pugmark: --max-contexts expects a number from 1 to 4194303, not '9999999' (see `pugmark run --help`)
 ! ls: cannot access 'never': No such file or directory
 ? 2
 $ pugmark run -q --folded nowhere/x -- true

@@ -51,7 +51,7 @@ $ pugmark convert n.byu12 n.byu.txt 2>/dev/null; awk -v cycles=$(head -n 1 stats
 > MEMWRITE 4 0
 > MEMWRITE 4 1
 # the same from a .cat, which is a trace like any other (but does not tell an uncached fetch from a read)
-$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --bus both.byu; pugmark convert n.cat n.byu 2>note; cat note; for f in n both; do pugmark dump $f.byu | awk '$2 == "bus" { print $3, $4, $6 }' >$f.txt; done; cmp n.txt both.txt && awk 'END { print (NR > 20000) }' n.txt; pugmark info n.cat | sed -n '2p;4p'
+$ pugmark machine run -q --elf $TOP/build/guest/nano.elf --disk disk.img --cat n.cat --bus both.byu; pugmark convert n.cat n.byu 2>note; cat note; for f in n both; do pugmark dump $f.byu | awk '$2 == "bus" { print $3, $4, $6 }' >$f.txt; done; cmp n.txt both.txt && awk 'END { print (NR > 20000) }' n.txt; env -u PUGMARK_COLUMNS pugmark info n.cat | sed -n '2p;4p'
 > pugmark: note: events discarded: 74 marker
 > 1
 > format          cat

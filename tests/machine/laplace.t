@@ -106,7 +106,7 @@ $ pugmark laplace n.ref; pugmark laplace n.kev n.ref; pugmark laplace --l1d 16k 
 ! pugmark: n.ref: Laplace traces hold no kernel events; they need a file EVENTS
 ! pugmark: n.kev: Laplace event traces hold no data addresses; REFERENCES come first
 ! pugmark: '16k' is not a cache; one is 16k,1way,32
-! pugmark: windows=: expected 1 to 4 numbers of references
+! pugmark: windows expects 1 to 4 numbers of references, at least 1 each, not '0'
 ! pugmark: '16k,3way,32': a cache has 1 to 64 ways, lines of 4 to 4096 bytes and a power of two of sets
 ? 2
 # more processes than the table begins with: each has the name of the one that it came from

@@ -57,9 +57,9 @@ $ pugmark run -q --pid 999999999; pugmark run -q --pid x 2>&1 | head -n 1; pugma
 + sleep 100 & p=$!; kill -STOP $p; until grep -q '^State:.T' /proc/$p/status; do sleep 0.01; done; pugmark run -q --pid $p 2>&1 | sed "s/$p/N/"; kill -CONT $p
 + pugmark run -q --pid $p & t=$!; until grep -qs memfd:pugmark /proc/$p/maps; do sleep 0.02; done; pugmark run -q --pid $p 2>&1 | sed "s/$p/N/"; kill -TERM $t; wait $t; echo "first: $?"
 + (ulimit -v 1000000; exec sleep 100) & q=$!; sleep 0.1; pugmark run -q --pid $q 2>&1 | sed "s/$q/N/"; grep -c State /proc/$p/status /proc/$q/status | cut -d: -f2; kill $p $q
-> pugmark: --pid expects the number of a process, not 'x' (see `pugmark run --help`)
+> pugmark: --pid expects a number from 1 to 2147483647, not 'x' (see `pugmark run --help`)
 > pugmark: --pid and a program: one of them can be traced (see `pugmark run --help`)
-> pugmark: --detach-after expects seconds, not '0' (see `pugmark run --help`)
+> pugmark: --detach-after expects seconds from 0.001 to 1000000000, not '0' (see `pugmark run --help`)
 > pugmark: cannot attach to process N: it is pugmark itself
 > pugmark: cannot attach to process N: it is stopped: let it go on first (kill -CONT)
 > pugmark: cannot attach to process N: it is traced already, by pugmark

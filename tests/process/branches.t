@@ -101,3 +101,10 @@ $ for o in --lcov --cobertura --drcov --bolt --fdata; do pugmark run -q $o no/x 
 $ mkdir names; cd names; pugmark run -q --bolt '%n.%%.%q' -- true; pugmark run -q --branch -o 'x.%p.%%.%q.pug' -- true; ls | sed 's/x\.[0-9]*/x.PID/' | grep -E '^(true|x)'
 > true.%.%q
 > x.PID.%.%q.pug
+# What one file cannot hold keeps no other one away, in whatever order they are made: the run may have taken hours.
+$ pugmark run -q --fdata not --autofdo auto --llvm-sample sample --lcov lines -- ./stripped 2>&1 >out | sed 's,[^ ]*/stripped,stripped,'; ls not auto sample lines 2>/dev/null
+> pugmark: stripped: it has no symbols, and fdata names functions; --bolt needs none
+> auto
+> lines
+> sample
+? 2

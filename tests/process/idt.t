@@ -84,7 +84,7 @@ $ pugmark idt -b -c bare
 ! pugmark: only one kind of trace at a time (see `pugmark instrument --help`)
 ? 2
 $ pugmark idt -l 0 bare
-! pugmark: -l expects a power of two up to 32768 (see `pugmark instrument --help`)
+! pugmark: --line expects a number from 1 to 32768, not '0' (see `pugmark instrument --help`)
 ? 2
 $ pugmark idt -h | head -n 1
 > usage: pugmark instrument [options] BENCH
@@ -92,7 +92,7 @@ $ pugmark idt -h | head -n 1
 $ cp bare mine; pugmark idt mine; head -c 24 /dev/zero | tr '\0' x >mine.cnt64; pugmark vcount mine 2>&1 | sed 's/ expected.*//'
 > pugmark: mine.cnt64:0x0: these are the counts of another program:
 $ pugmark idt -l 24 bare
-! pugmark: -l expects a power of two up to 32768 (see `pugmark instrument --help`)
+! pugmark: --line expects a power of two, not '24' (see `pugmark instrument --help`)
 ? 2
 # A counter file that is cut off between two counters.
 $ ./mine.idt >/dev/null; head -c 48 mine.cnt64 >cut; mv cut mine.cnt64; pugmark vcount mine

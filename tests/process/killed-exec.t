@@ -20,8 +20,8 @@ $ cat > k.c <<'end'
 + 	return 7;
 + }
 + end
-$ gcc -O1 -o k k.c; pugmark run -q -o k.json ./k; echo $?
+$ gcc -O1 -o k k.c; pugmark run -q -o k.report ./k; echo $?
 > 7
-$ pugmark record -q -o k.pugrec ./k; echo $?; pugmark replay -q -o k2.json k.pugrec; echo $?
+$ pugmark record -q -o k.pugrec ./k; echo $?; pugmark replay -q -o k2.report k.pugrec; echo $?
 > 7
 > 7

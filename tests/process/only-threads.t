@@ -104,5 +104,5 @@ $ gcc -O1 -pthread -o spin spin.c && { ./spin & }; pid=$!; until [ -s tid.0 ] &&
 $ pugmark run -q --thread nobody --count -- ./named; echo $?; pugmark run -q --thread alpha -- ./named; echo $?
 > 1
 > 2
-! pugmark: --thread: there was no thread 'nobody'; there were named, alpha, beta, alphabet
+! pugmark: --thread: there was no thread 'nobody'; threads are called named, alpha, beta, alphabet
 ! pugmark: --thread is for traces: --branch, --cache or --exec (see `pugmark run --help`)

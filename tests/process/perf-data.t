@@ -42,7 +42,7 @@ $ pugmark run -q --predict -- ./prog > native
 ! pugmark: --predict is for branch profiles: --bolt FILE and its like
 ? 2
 $ pugmark profile write --perf-data 1 --perf-samples 1000001 g.pug
-! pugmark: --perf-samples: at most 1000000
+! pugmark: --perf-samples expects a number from 1 to 1000000, not '1000001' (see `pugmark profile write --help`)
 ? 2
 $ pugmark run -q --perf-data /dev/full -- ./prog 2>&1 > native | sed 's/cannot write/&/'
 > pugmark: /dev/full: cannot write: No space left on device

@@ -100,7 +100,7 @@ $ echo no > x; pugmark convert -j 2 x y.pug
 ! pugmark: -j is for recordings, without --values (see `pugmark convert --help`)
 ? 2
 $ pugmark replay -j 0 -o x.pug r.pugrec
-! pugmark: -j: from 1 to 64 (see `pugmark replay --help`)
+! pugmark: --jobs expects a number from 1 to 64, not '0' (see `pugmark replay --help`)
 ? 2
 $ pugmark replay -j 2 --usual r.pugrec
 ! pugmark: -j is for a trace in a .pug: -o FILE.pug, and no part of it (see `pugmark replay --help`)

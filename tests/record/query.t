@@ -124,7 +124,7 @@ $ . ./at; for try in 1 2 3 4 5; do pugmark query -j 2 r.pugrec "writes $total+8"
 > pugmark: a replay that answers has died
 > all are right
 $ pugmark query -j 65 r.pugrec 'calls add'
-! pugmark: -j: from 1 to 64 (see `pugmark query --help`)
+! pugmark: --jobs expects a number from 1 to 64, not '65' (see `pugmark query --help`)
 ? 2
 # A position counts instructions up to the next safepoint: the one behind the last of them is that one.
 $ pugmark query r.pugrec 'value rip at @0+100000000' 2>&1 | sed -E 's/[0-9]+@/T@/; s/only [0-9]+/only N/'

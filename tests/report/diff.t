@@ -163,3 +163,7 @@ $ pugmark diff --measure instrutions old.json new.json; echo $?; pugmark diff -q
 ! pugmark: --measure: no table has 'instrutions' on both sides; did you mean 'instructions'?
 ! pugmark: --events is for traces (see `pugmark diff --help`)
 ! pugmark: -: from a pipe only a trace can be compared; new.json is a JSON document
+# Numbers of a part of a trace are no side of a comparison.
+$ head -c 700 "$TESTS/data/blocks.pug" >cut.pug; pugmark sim -q --cache l1d=1k --json cut.json cut.pug 2>/dev/null >&2; pugmark sim --cache l1d=1k --json whole.json "$TESTS/data/blocks.pug" >whole; pugmark diff --fail-if 'misses>+1%' whole.json cut.json
+! pugmark: cut.json: its numbers are of a part of a trace: the trace is cut here, after 400 instructions
+? 1

@@ -40,3 +40,13 @@ $ D=$TESTS/data; F=$D/formats
 # A report that standard error does not take is missing: status 1. The files are there, for they are written first.
 $ for e in /dev/full '&-'; do for o in '--json j' '--sim cache --json j' '--csv j --counts c' '--folded j --sim calls'; do rm -f j; eval "pugmark run $o -- true 2>$e"; echo "$? $(ls j)"; done; done | uniq -c | sed 's/^ *//'
 > 8 1 j
+# A file that cannot be written keeps no other one away.
+$ for o in '--callgrind /dev/full' '--folded /dev/full' '--html /dev/full' '--json /dev/full'; do rm -f a b; pugmark sim -s cachegrind $o --csv a --parquet b "$TESTS/data/real.pug" >text; echo "$? $(ls a b | tr '\n' ' ') $(head -n 1 text)"; done
+> 1 a b  cachegrind
+> 1 a b  cachegrind
+> 1 a b  cachegrind
+> 1 a b  cachegrind
+! pugmark: /dev/full: cannot write: No space left on device
+! pugmark: /dev/full: cannot write: No space left on device
+! pugmark: /dev/full: cannot write: No space left on device
+! pugmark: /dev/full: cannot write: No space left on device

@@ -52,3 +52,16 @@ $ pugmark run -q --callgrind wide.cg -- ./w; cat >widths <<'E'
 + sh widths
 $ env -u PUGMARK_COLUMNS COLUMNS=70 script -qec 'pugmark formats' /dev/null | tr -d '\r' | awk 'length > most { most = length } END { print (most > 60), (most > 70) }'
 > 1 0
+# Tables of names, what is left out of them, the contents of a trace, and examples in --help.
+$ pugmark run -q --exec -o s.pug -- "$PROGRAMS/sharing" 8; export PUGMARK_COLUMNS=80; for c in 'sim --cores 4 -s coherence:cores=4 s.pug' 'sim -s core:topdown s.pug' 'info s.pug' 'run --help' 'sim --help'; do pugmark $c >o; awk 'length > 80' o; grep -c . o | awk '{ print ($1 > 20) }'; done
+> 1
+> 1
+> 1
+> 1
+> 1
+$ PUGMARK_COLUMNS=80 pugmark info s.pug | sed -n '/^contents/,/^traced/p'; env -u PUGMARK_COLUMNS pugmark info s.pug | grep '^contents'
+> contents        instruction boundaries, instruction bytes, data addresses,
+>                 access sizes, branch outcomes, address spaces, kernel events,
+>                 threads, basic blocks, rep iterations
+> traced:
+> contents        instruction boundaries, instruction bytes, data addresses, access sizes, branch outcomes, address spaces, kernel events, threads, basic blocks, rep iterations

@@ -3,7 +3,8 @@ $ cp $TESTS/data/blocks.pug b.pug; pugmark info b.pug
 > file            b.pug
 > format          pug
 > bytes           858
-> contents        instruction boundaries, data addresses, access sizes, branch outcomes, basic blocks
+> contents        instruction boundaries, data addresses, access sizes, branch
+>                 outcomes, basic blocks
 > traced:
 >   tool          pugmark 0.1.0
 >   level         default
@@ -86,8 +87,8 @@ $ pugmark slice --from 399 b.pug - -t pug | pugmark head -
 > 0 insn 0x4013a80 3 bytes=000000
 > 0 read 0x40329f8 1
 $ pugmark slice --from 400 b.pug e.pug && pugmark info e.pug | sed -n '/instructions/p'
-! pugmark: note: no instruction is in that part, of 400 that were read
 >   instructions  0
+! pugmark: note: no instruction is in that part, of 400 that were read
 $ pugmark slice --range 0x0-0x1 b.pug r.pug && pugmark dump r.pug
 ! pugmark: note: no instruction is in that part, of 400 that were read
 $ pugmark slice --from 2 --count 2 $TESTS/data/formats/lackey-34.txt - -t lackey
@@ -174,10 +175,10 @@ $ pugmark nonsense
 ? 2
 # What is refused leaves nothing behind, also where a trace is a directory; who had made one keeps it.
 $ cp $TESTS/data/blocks.pug r.pug; mkdir had; for o in new had; do pugmark convert -q -t laplace-process r.pug $o; done; ls -d new had
+> had
 ! pugmark: pug traces hold no kernel events or canonical pages; writing Laplace per-process merges needs them
 ! pugmark: pug traces hold no kernel events or canonical pages; writing Laplace per-process merges needs them
 ! ls: cannot access 'new': No such file or directory
-> had
 ? 2
 # Errors name the file
 $ pugmark dump -o no/such r.pug; pugmark dump -o /dev/full r.pug; pugmark head r.pug >/dev/full

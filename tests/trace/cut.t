@@ -3,10 +3,13 @@ $ head -c 700 $TESTS/data/blocks.pug >cut.pug; pugmark info cut.pug
 > file            cut.pug
 > format          pug
 > bytes           700
-> contents        instruction boundaries, data addresses, access sizes, branch outcomes, basic blocks
+> contents        instruction boundaries, data addresses, access sizes, branch
+>                 outcomes, basic blocks
 > traced:
 >   tool          pugmark 0.1.0
 >   level         default
+> complete        no
+> reason          the trace is cut here, after 400 instructions
 > count:
 >   instructions  400
 >   events        132
@@ -23,7 +26,6 @@ $ head -c 700 $TESTS/data/blocks.pug >cut.pug; pugmark info cut.pug
 >     kinds:
 >       block     48
 >       read      84
-> complete        no
 > bits_per_insn   14.000
 ! pugmark: cut.pug:0x292: the trace is cut here, after 400 instructions
 ? 1
@@ -99,5 +101,29 @@ $ head -c 600 $TESTS/data/real.pug >cut.pug; for c in 'sim --cache l1d=1k' 'sim 
 > pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
 > pugmark: cut.pug:0xcc: the trace is cut here, after 0 instructions
 ? 1
-$ pugmark convert -q -t champsim $TESTS/data/formats/steps.drmemtrace x; head -c 1000 x >cut; pugmark info cut 2>/dev/null | tail -n 2 | grep complete
+$ pugmark convert -q -t champsim $TESTS/data/formats/steps.drmemtrace x; head -c 1000 x >cut; pugmark info cut 2>/dev/null | grep complete
 > complete        no
+# So do its other forms: a member, a row, a line.
+$ head -c 700 $TESTS/data/blocks.pug >cut.pug; for c in 'sim --cache l1d=1k' mix annotate; do pugmark $c -q --json j --csv c --html h cut.pug >/dev/null 2>&1; grep -E '"(complete|reason)"' j; sed -n 2,3p c; grep -o 'of a part of the trace: what stands before an error<' h; grep -o 'All numbers are of that part: [^<]*' h; done; pugmark verify --json - cut.pug 2>&1 | grep -E '"(complete|reason)"'; pugmark sim -q --cache l1d=1k --json - $TESTS/data/blocks.pug | grep -c '"complete"'
+>   "complete": false,
+>   "reason": "the trace is cut here, after 400 instructions",
+> complete,false,
+> reason,"the trace is cut here, after 400 instructions",
+> of a part of the trace: what stands before an error<
+> All numbers are of that part: the trace is cut here, after 400 instructions.
+>   "complete": false,
+>   "reason": "the trace is cut here, after 400 instructions",
+> complete,false,
+> reason,"the trace is cut here, after 400 instructions",
+> of a part of the trace: what stands before an error<
+> All numbers are of that part: the trace is cut here, after 400 instructions.
+>   "complete": false,
+>   "reason": "the trace is cut here, after 400 instructions",
+> complete,false,
+> reason,"the trace is cut here, after 400 instructions",
+> of a part of the trace: what stands before an error<
+> All numbers are of that part: the trace is cut here, after 400 instructions.
+>   "complete": false,
+>   "reason": "the trace is cut here, after 400 instructions",
+> 0
+? 1

@@ -39,7 +39,7 @@ $ ./entries 12 19 0 7 1c c 7 1c 9 40 16 4 5 18 4 5 a 4 1000 20 1 9000 30 2 1004 
 > 0 sigreturn 0x1010 -
 > 0 insn 0x1010 1
 # a filtered trace has holes: nothing is said of branches
-$ ./entries 12 19 0 7 1c c 7 1c 9 c0 16 4 5 18 4 5 d 2 1000 a 2 9000 17 4 5 1a 0 0 >f; sh insns f; pugmark info f | grep contents
+$ ./entries 12 19 0 7 1c c 7 1c 9 c0 16 4 5 18 4 5 d 2 1000 a 2 9000 17 4 5 1a 0 0 >f; sh insns f; env -u PUGMARK_COLUMNS pugmark info f | grep contents
 > 0 insn 0x1000 2
 > 0 insn 0x9000 2
 > contents        instruction boundaries, data addresses, access sizes, timestamps, threads
@@ -49,7 +49,7 @@ $ ./entries 12 19 0 7 1c c 7 1c 9 40 16 4 5 18 4 5 a 2 1000 11 2 0201 17 4 5 1a 
 ? 1
 # REGDEPS: registers instead of bytes, which are another number than the instruction has. The two encodings are
 # DynamoRIO's own examples: mov, and a lock cmpxchg
-$ ./entries 12 19 0 7 1c c 7 1c 9 20200 16 4 5 18 4 5 2f 8 0006090600010011 a 3 1000 2f 8 0402020400001931 2f 4 26 a 5 1003 0 4 7000 1 4 7000 a 3 1000 17 4 5 1a 0 0 >r; sh insns r; pugmark info r | grep contents; pugmark convert -q -t drmemtrace r o && cmp r o
+$ ./entries 12 19 0 7 1c c 7 1c 9 20200 16 4 5 18 4 5 2f 8 0006090600010011 a 3 1000 2f 8 0402020400001931 2f 4 26 a 5 1003 0 4 7000 1 4 7000 a 3 1000 17 4 5 1a 0 0 >r; sh insns r; env -u PUGMARK_COLUMNS pugmark info r | grep contents; pugmark convert -q -t drmemtrace r o && cmp r o
 > 0 insn 0x1000 3
 > 0 reg-read - 0 reg=774
 > 0 reg-write - 0 reg=777

@@ -149,7 +149,7 @@ $ pugmark penn $TESTS/data/formats/lackey-34.txt
 ! pugmark: lackey traces hold no micro-ops; 'penn' needs them (`pugmark run --exec` traces them)
 ? 1
 $ pugmark brdist --bits 0 c.trace
-! pugmark: --bits: from 1 to 64 (see `pugmark brdist --help`)
+! pugmark: --bits expects a number from 1 to 64, not '0' (see `pugmark brdist --help`)
 ? 2
 # Without a file it reads standard input, as the course's parser does.
 $ pugmark penn <a.trace

@@ -42,7 +42,7 @@ static uint64_t first_argument(const struct user_regs_struct *r)
 
 static bool is_futex(const struct user_regs_struct *r)
 {
-	return r->orig_rax == (unsigned long long)(is_narrow(r) ? NR32_futex : SYS_futex);
+	return remote_is_futex(is_narrow(r), r->orig_rax);
 }
 
 static bool is_futex_again(const struct user_regs_struct *r)

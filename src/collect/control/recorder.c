@@ -14,6 +14,7 @@
 
 #include "collect/control/check_calls.h"
 #include "collect/control/recorder.h"
+#include "collect/control/remote.h"
 #include "collect/record/nr_i386.h"
 #include "collect/record/recording.h"
 
@@ -360,12 +361,6 @@ static void hurry(struct session *s, struct proc *p)
 	}
 }
 
-static bool is_futex(const struct proc *p, uint32_t nr)
-{
-	return p->mm->user.space->i386 ? nr == NR32_futex || nr == NR32_futex_time64 :
-					 nr == SYS_futex;
-}
-
 /* Is there a thread that is no more, and those who have its memory have not logged that? */
 static bool any_lost(struct session *s)
 {
@@ -402,7 +397,8 @@ static void pass_turn(struct session *s)
 			const struct thread *t = &p->thread[k];
 			const struct rt_block *b = session_block(s, t->block);
 
-			if (t->live && t->tid && b->token_free && is_futex(p, b->syscall) &&
+			if (t->live && t->tid && b->token_free &&
+			    remote_is_futex(p->mm->user.space->i386, b->syscall) &&
 			    (dead ? session_block(s, p->log.block)->group_member :
 				    p->misses_lost))
 				syscall(SYS_rt_tgsigqueueinfo, p->pid, t->tid, SIGTRAP, &info);

@@ -22,6 +22,7 @@
 
 #include "collect/control/remote.h"
 #include "collect/control/session.h"
+#include "collect/record/nr_i386.h"
 
 #define HOLD_MAX 2.0			/* seconds for a thread to stop */
 #define OTHERS_FIRST 16			/* rounds: a first thread may make threads for ever */
@@ -336,6 +337,11 @@ static bool will_handle(pid_t tid)
 	peek_status(path, &st);
 	ptrace(PTRACE_GETSIGMASK_, tid, 8, &blocked);
 	return st.pending & ~blocked & st.caught;
+}
+
+bool remote_is_futex(bool i386, uint64_t nr)
+{
+	return i386 ? nr == NR32_futex || nr == NR32_futex_time64 : nr == SYS_futex;
 }
 
 enum interrupted remote_interrupted(pid_t tid, const struct user_regs_struct *r)

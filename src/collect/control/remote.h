@@ -47,6 +47,9 @@ void remote_prepare(struct user_regs_struct *r, uint64_t at, uint32_t nr, const 
 /* Held thread @tid makes a call by the syscall instruction at @at; its registers are as before. */
 bool remote_call(pid_t tid, uint64_t at, uint32_t nr, const uint64_t arg[6], long *ret);
 
+/* Is system call @nr of a program of that width futex(), whichever time it takes? */
+bool remote_is_futex(bool i386, uint64_t nr);
+
 /* Was held thread @tid, with registers @r, in a call that its stop has interrupted? */
 enum interrupted {
 	NOT_INTERRUPTED,

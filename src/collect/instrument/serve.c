@@ -590,8 +590,8 @@ static void note_blocks(struct server *s, const struct program_text *t, uint32_t
 		uint64_t *at;
 
 		if (i && m->block[i - 1].pc == b->pc)
-			continue;		/* blocks without length, and those that
-						 * take turns: the first */
+			continue;		/* blocks without length, and copies of
+						 * loops: the first */
 		if (b->entry != IMG_NO_ENTRY)
 			k.indirect = k.code - b->entry;
 		for (size_t e = 0; e < m->nentry; e++)

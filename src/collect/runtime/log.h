@@ -124,7 +124,7 @@ void rt_robust_end_lost(struct rt_block *b, struct rt_block *of,
 void rt_robust_note(struct rt_block *b);
 /* @b has the group's token, at an event of the log: locks of those who have died meanwhile lose
  * their owner. */
-void rt_robust_bury(struct rt_block *b);
+void rt_robust_end_dead(struct rt_block *b);
 /* The program has told the kernel of the list at @head. */
 void rt_robust_list(struct rt_block *b, u64 head);
 void rt_log_over(struct rt_block *b);		/* nothing of @b is logged any more */

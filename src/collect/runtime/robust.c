@@ -136,7 +136,7 @@ void rt_robust_end_process(struct rt_block *b)
 }
 
 /* As far as this process has mapped what they held; else another one does it. */
-static void bury(struct rt_block *b, struct rt_block *of)
+static void abandon_held(struct rt_block *b, struct rt_block *of)
 {
 	u32 left = 0;
 
@@ -147,13 +147,13 @@ static void bury(struct rt_block *b, struct rt_block *of)
 	set_holds(of, left != 0);
 }
 
-void rt_robust_bury(struct rt_block *b)
+void rt_robust_end_dead(struct rt_block *b)
 {
 	for (u32 i = RT_SESSION->nholder; i-- > 0; ) {
 		struct rt_block *const of = rt_block_map(holders()[i]);
 
 		if (of && __atomic_load_n(&of->alive.lock, __ATOMIC_ACQUIRE) & FUTEX_OWNER_DIED)
-			bury(b, of);
+			abandon_held(b, of);
 		if (of)
 			rt_block_unmap(of);
 	}

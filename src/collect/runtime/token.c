@@ -395,7 +395,7 @@ static void take_group(struct rt_block *b, enum rt_log_place place, u64 check)
 		log_group(b, place, check, rt_log_of(b)->group_number);
 	else if (place == RT_PLACE_SAFEPOINT)
 		return;
-	rt_robust_bury(b);
+	rt_robust_end_dead(b);
 	if (!another)
 		return;
 	g.slice_ends = g.group_ends = rt_monotonic() + SLICE;

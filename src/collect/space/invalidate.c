@@ -189,6 +189,20 @@ static void leave_module(struct space *sp, struct module *m, struct rt_mail *mai
 	unplace_shadows(m, mail);
 }
 
+/* Nothing of @m is to be entered again. Generated code may be executed by nobody from now on: it is
+ * killed, block by block. Its module stays for what is translated next, since further ones might
+ * take up all that is near; unless it is full. */
+static void give_up_module(struct spaces *s, struct space *sp, struct module *m,
+			   struct rt_mail *mail)
+{
+	if (!m->generated.may_change)
+		leave_module(sp, m, mail);
+	else if (m->full)
+		kill_module(s, sp, m, mail);
+	else
+		kill_blocks(s, sp, m);
+}
+
 /* Nobody executes dead module @mi any more, nor comes back to it: programs that load and unload
  * libraries for ever would use up what is near them. Its blocks stay, for what they counted. */
 static void free_code_area(struct spaces *s, struct space_user *p, uint32_t mi,
@@ -242,10 +256,8 @@ bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, s
 
 		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
-		if (i == mi && m->generated.may_change)
-			kill_module(s, sp, m, mail);
-		else if (i == mi)
-			leave_module(sp, m, mail);
+		if (i == mi)
+			give_up_module(s, sp, m, mail);
 		if (m->dead && m->full && m->code.cap && outside && p->nthread == 1)
 			free_code_area(s, p, i, mail);
 	}
@@ -268,10 +280,7 @@ bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
 			continue;
 		if (mail->ncmd + UNPLACE_CMDS + PLACE_CMDS > RT_MAX_CMDS)
 			return false;
-		if (sp->module[i].generated.may_change)	/* may take up all that is near */
-			kill_blocks(s, sp, &sp->module[i]);
-		else
-			leave_module(sp, &sp->module[i], mail);
+		give_up_module(s, sp, &sp->module[i], mail);
 	}
 	sp->abi_broken = false;
 	return true;

@@ -509,19 +509,19 @@ static void connect(struct scratch *s)
 }
 
 /* SMALL LOOPS. A counter in a loop of one block costs the latency of a load behind a store, once
- * per iteration: more than the loop itself. Two copies of the block that take turns halve it, and
- * save every other taken branch. Each copy is a block of its own, with its own counter.
+ * per iteration: more than the loop itself. Two copies of the block, one after the other, halve it,
+ * and save every other taken branch. Each copy is a block of its own, with its own counter.
  *
  * In a trace that goes for loops of several blocks, too (but for instrumented executables, which
- * are to be small): two turns make one record, and what the second addresses with, the first has
- * often recorded. Where a loop is entered in its middle as well, it goes on in copies from there,
- * and who enters it there finds the original blocks. A replay that is traced leaves between two
- * turns, too, for there is a safepoint: emit_turn(). */
-#define MAX_TURNS_INSNS	24
-#define MAX_TURNS_BLOCKS 8
+ * are to be small): two iterations make one record, and what the second addresses with, the first
+ * has often recorded. Where a loop is entered in its middle as well, it goes on in copies from
+ * there, and who enters it there finds the original blocks. A replay that is traced leaves between
+ * two iterations, too, for there is a safepoint: emit_iteration(). */
+#define MAX_UNROLLED_INSNS	24
+#define MAX_UNROLLED_BLOCKS 8
 
 struct xl_loop {			/* each falls into the next, the last jumps to the first */
-	uint32_t block[MAX_TURNS_BLOCKS], n;
+	uint32_t block[MAX_UNROLLED_BLOCKS], n;
 };
 
 static bool is_at(const struct xl_target *t, uint32_t block)
@@ -529,7 +529,7 @@ static bool is_at(const struct xl_target *t, uint32_t block)
 	return t->where == TO_UNIT && t->block == block;
 }
 
-static bool turns_of_many(const struct xl_input *in)
+static bool unrolls_many(const struct xl_input *in)
 {
 	return in->kind != XL_PROFILE && !in->count_records;
 }
@@ -539,17 +539,17 @@ static bool find_loop(const struct scratch *s, uint32_t k, uint32_t n, struct xl
 {
 	uint32_t insns = 0;
 
-	for (l->n = 0; l->n < MAX_TURNS_BLOCKS && k < n; ) {
+	for (l->n = 0; l->n < MAX_UNROLLED_BLOCKS && k < n; ) {
 		const struct block *b = &s->block[k];
 
 		insns += b->n;
 		l->block[l->n++] = k;
-		if (insns > MAX_TURNS_INSNS)
+		if (insns > MAX_UNROLLED_INSNS)
 			return false;
 		if ((b->kind == X86_JCC || b->kind == X86_JMP) && is_at(&b->to, l->block[0]))
 			return insns > 1 && (b->kind == X86_JCC ||
 					     (l->n > 1 && !s->in->logged)) &&
-			       (l->n == 1 || turns_of_many(s->in));
+			       (l->n == 1 || unrolls_many(s->in));
 		for (uint32_t i = 1; i < l->n; i++)
 			if (is_at(&b->to, l->block[i]))
 				return false;
@@ -581,18 +581,18 @@ static uint32_t copy_blocks(struct scratch *s, const struct xl_loop *l, uint32_t
 	return first;
 }
 
-static void take_turns(struct scratch *s)
+static void unroll_loops(struct scratch *s)
 {
 	const uint32_t n = (uint32_t)s->nblock;
 	struct xl_loop l;
 
 	if (s->in->patchable || s->in->check_bytes)
 		return;
-	if (s->in->logged && !turns_of_many(s->in))
-		return;			/* each turn counts a safepoint in memory anyway */
-	if (turns_of_many(s->in))
+	if (s->in->logged && !unrolls_many(s->in))
+		return;			/* each iteration counts a safepoint in memory anyway */
+	if (unrolls_many(s->in))
 		count_preds(s);
-	for (uint32_t k = 0; k < n && s->nblock + 2 * MAX_TURNS_BLOCKS <= s->max_blocks; k++) {
+	for (uint32_t k = 0; k < n && s->nblock + 2 * MAX_UNROLLED_BLOCKS <= s->max_blocks; k++) {
 		uint32_t own = 1, last, again;
 		struct block *b;
 		uint64_t place;
@@ -695,7 +695,7 @@ bool discover(struct scratch *s)
 		return false;
 	cut_blocks(s);
 	connect(s);
-	take_turns(s);
+	unroll_loops(s);
 	lay_out(s);
 	join(s);
 	return true;

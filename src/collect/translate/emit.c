@@ -180,8 +180,8 @@ static uint32_t block_bound(const struct scratch *s, const struct block *b, bool
 		n += JUMP_BOUND;
 	if (b->loops)
 		n += HEAD_BOUND;
-	if (takes_turn(s, b))
-		n += TURN_BOUND;
+	if (begins_iteration(s, b))
+		n += ITERATION_BOUND;
 	if (has_call_entry(b))
 		n += 4 + xl_call_entry(XL_LIVE_ALL);
 	if (in->kind == XL_TREE)
@@ -241,7 +241,7 @@ static void reserve(struct scratch *s, struct xl_unit *u, bool counting)
 			code += 9 + LIKELY_BOUND;
 		if (s->in->logged) {
 			code += LEAVE_BYTES + (jumps_back(s, b) ? HEAD_BOUND + EDGE_BYTES : 0) +
-				(takes_turn(s, b) ? EDGE_BYTES : 0);
+				(begins_iteration(s, b) ? EDGE_BYTES : 0);
 			nmap += 8;
 			nreloc += 6;
 		}
@@ -552,8 +552,8 @@ static void emit_block(struct emit *e, uint32_t *chain, uint32_t *add)
 	}
 	if (b->kind == X86_UNKNOWN)
 		emit_trap(e, b->n, b->end, RT_DO_STEP);
-	if (takes_turn(e->s, b))
-		emit_turn(e);
+	if (begins_iteration(e->s, b))
+		emit_iteration(e);
 	if (b->fall.where != TO_NOWHERE && !b->next_adjacent) {
 		const bool crosses = tree_crosses(e->s, b, b->fall.pc);
 

@@ -226,7 +226,7 @@ void emit_tree_jump_target(struct emit *e, bool free);
 /* ---- emit_clock.c: SAFEPOINTS in translate.h ------------------------------------------------- */
 #define HEAD_BOUND	150		/* in front of a loop's head; or in the cold part */
 #define KEPT_BOUND	100		/* at a return or an indirect jump */
-#define TURN_BOUND	150		/* between two turns of a loop */
+#define ITERATION_BOUND	150		/* between two iterations of a loop */
 #define LEAVE_BYTES	64
 void find_loops(struct scratch *s);
 /* In front of the direct entry of @b: what jumps back to it goes through. @above: something comes
@@ -235,8 +235,8 @@ void emit_back(struct emit *e, struct block *b, bool above);
 /* Does the current block's direct jump pass a safepoint in the cold part, where that begins? */
 bool safepoint_is_cold(const struct emit *e, const struct block *b);
 void emit_cold_back(struct emit *e, const struct block *b);
-/* Behind the current block, which takes_turn(). */
-void emit_turn(struct emit *e);
+/* Behind the current block, which begins_iteration(). */
+void emit_iteration(struct emit *e);
 /* At a return or an indirect jump, whose way out is @how. The program's rcx is in its slot, and
  * with LEAVES_RCX the register is where control goes; it still is behind. Flags change if @free.
  * In 32-bit code edx is in its slot, too, and changes. */

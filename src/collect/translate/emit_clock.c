@@ -171,20 +171,20 @@ void emit_cold_back(struct emit *e, const struct block *b)
 	leave_to(e, b->to.pc);
 }
 
-/* ---- from one turn of a loop to the next ----------------------------------------------------- */
-static void leave_turn(struct emit *e, uint32_t block)
+/* ---- from one iteration to the next ----------------------------------------------------- */
+static void leave_iteration(struct emit *e, uint32_t block)
 {
 	emit_chain_left(e, block);
 	leave_to(e, e->s->block[block].fall.pc);
 }
 
-void emit_turn(struct emit *e)
+void emit_iteration(struct emit *e)
 {
 	uint8_t *expired, *over;
 
 	asm_map(e, e->b->n, 0);
 	if (!(live_at(e, &e->b->fall) & LV_INC)) {
-		count_down(e, LEAVES_TURN, RCX, e->index);
+		count_down(e, LEAVES_ITERATION, RCX, e->index);
 		return;
 	}
 	asm_slot_store(e, RCX, RT_S_TMP);
@@ -194,7 +194,7 @@ void emit_turn(struct emit *e)
 	over = e->c;
 	bind(e->c, expired);
 	asm_slot_load(e, RCX, RT_S_TMP);
-	leave_turn(e, e->index);
+	leave_iteration(e, e->index);
 	bind(e->c, over);
 }
 
@@ -265,11 +265,11 @@ void emit_leave(struct emit *e, const struct leave *l)
 	const uint32_t rel = here(e) - (l->at + 4);
 
 	/* flags are free nowhere else */
-	assert(!e->i386 || l->how == LEAVES_HEAD || l->how == LEAVES_TURN);
+	assert(!e->i386 || l->how == LEAVES_HEAD || l->how == LEAVES_ITERATION);
 	memcpy(e->base + l->at, &rel, 4);
 	switch (l->how) {
-	case LEAVES_TURN:
-		leave_turn(e, l->block);
+	case LEAVES_ITERATION:
+		leave_iteration(e, l->block);
 		return;
 	case LEAVES_HEAD:
 		set_head(e, leave_to_head(e, b->pc), e->base + placed(e, l->block)->code);

@@ -56,7 +56,7 @@ static uint32_t flow_out(const struct scratch *s, const struct block *b)
 	case X86_JCC:
 	case X86_JCX:
 		return live_at(s, &b->to) | live_at(s, &b->fall) |
-		       (jumps_back(s, b) || takes_turn(s, b) ? LV_GPRS : 0);	/* (5) */
+		       (jumps_back(s, b) || begins_iteration(s, b) ? LV_GPRS : 0);	/* (5) */
 	case X86_CALL:
 		return (live_at(s, &b->to) | live_at(s, &b->fall)) &
 		       (s->in->abi_flags ? ~LV_FLAGS : ~0u);

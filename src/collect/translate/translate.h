@@ -78,8 +78,8 @@ enum { XL_ENTRY = 2, XL_FIRST, XL_FIRST_COUNT };
  * Where the count becomes 0 it leaves by RT_DO_SAFEPOINT, and RT_EXIT_PC is where the transfer
  * leads to: all of the transfer is done. What passes a safepoint depends on the original
  * instructions alone, never on how they have been cut into blocks and units. All general registers
- * are live there. In a trace one may lie within a chain, between two turns of a loop: who leaves
- * there has written the record of the blocks up to it.
+ * are live there. In a trace one may lie within a chain, between two iterations of a loop: who
+ * leaves there has written the record of the blocks up to it.
  *
  * 32-bit code always counts in memory, in the lower half of RT_UNTIL; the upper one is 0. Where
  * flags are free that is one `dec`. Else it is mov ecx, fs:[RT_UNTIL]; lea ecx, [ecx - 1];
@@ -228,7 +228,7 @@ static inline bool xl_derived(const struct xl_flow *f, uint32_t k)
  * entries that did not come out at the block's end. */
 void xl_solve(const struct xl_flow *flow, uint32_t n, uint64_t *count, const uint64_t *cut);
 
-/* Two blocks of a unit may begin at one pc: the copies of a small loop that take turns. Whichever
+/* Two blocks of a unit may begin at one pc: the copies of a small loop. Whichever
  * is entered, their counts add up. The first of the two in the array is the one to enter. */
 struct xl_block {
 	uint64_t pc;

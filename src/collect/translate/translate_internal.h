@@ -157,7 +157,7 @@ struct other_target {			/* an indirect branch does not go where it did first */
 	uint32_t block;
 };
 
-enum leaves { LEAVES_HEAD, LEAVES_RETURN, LEAVES_RCX, LEAVES_REGISTER, LEAVES_TURN };
+enum leaves { LEAVES_HEAD, LEAVES_RETURN, LEAVES_RCX, LEAVES_REGISTER, LEAVES_ITERATION };
 
 struct leave {				/* a safepoint that leaves: emit_clock.c */
 	uint32_t at;			/* its rel32 */
@@ -340,9 +340,9 @@ static inline bool jumps_back(const struct scratch *s, const struct block *b)
 	       b->to.pc <= s->insn[b->first + b->n - 1].pc;
 }
 
-/* Does @b fall into another turn of a loop (SMALL LOOPS in discover.c) where the program jumps
+/* Does @b fall into another iteration of a loop (SMALL LOOPS in discover.c) where the program jumps
  * back, and so passes a safepoint? */
-static inline bool takes_turn(const struct scratch *s, const struct block *b)
+static inline bool begins_iteration(const struct scratch *s, const struct block *b)
 {
 	return s->in->logged && b->invert;
 }
