@@ -275,6 +275,20 @@ void request_unmap(struct session *s, struct request *q)
 	space_unmap(&s->spaces, q->user, lo, hi, &q->m);
 }
 
+void request_changes(struct session *s, struct request *q)
+{
+	const struct space *sp = q->user->space;
+	bool counted = false;
+	uint64_t lo, hi;
+
+	if (!pages_of(q, &lo, &hi))
+		return;
+	for (size_t i = 0; i < sp->nmodule; i++)
+		counted |= drop_constants(s, &sp->module[i], lo, hi);
+	if (counted)
+		space_drop_constants(&s->spaces, q->user, &q->m);
+}
+
 void request_make_way(struct session *s, struct request *q)
 {
 	uint64_t lo, hi;

@@ -19,6 +19,7 @@ static const struct {
 	[RQ_CHECKFAIL] = { "checkfail", request_checkfail, true },
 	[RQ_MAP] = { "map", request_map, true },
 	[RQ_UNMAP] = { "unmap", request_unmap, true },
+	[RQ_CHANGES] = { "changes", request_changes, true },
 	[RQ_MAKE_WAY] = { "make way", request_make_way, true },
 	[RQ_OPEN] = { "open", request_open, true },
 	[RQ_BLOCK] = { "block", request_block, false },

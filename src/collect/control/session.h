@@ -57,6 +57,7 @@ struct slots {				/* of a file: see slots.c */
 	ino_t ino;
 	struct pm_map to;		/* address in the file -> likewise */
 	bool slots_read, constants_read;	/* ... they are known; so is: */
+	bool constants_change;		/* in some process: no more code is to rely on them */
 	unsigned nconstant;
 	struct constant {
 		uint64_t lo, hi;	/* addresses in the file */
@@ -360,6 +361,8 @@ const char *peek_exe(struct session *s, uint32_t pid);
 uint64_t slot_target(struct session *s, const struct module *m, uint64_t slot);
 /* space_hooks.constant */
 bool is_constant(struct session *s, const struct module *m, uint64_t lo, uint64_t hi);
+/* What may change at [lo, hi) is constant no more, if it is of @m's file; true: it was. */
+bool drop_constants(struct session *s, const struct module *m, uint64_t lo, uint64_t hi);
 
 /* ---- pids.c ---------------------------------------------------------------------------------- */
 #define PID_UNKNOWN \

@@ -7,8 +7,8 @@
  * translate.h).
  *
  * Constant is what only segments have that may not be written to: not what the dynamic linker
- * writes to first (PT_GNU_RELRO). A program that has its own constants made writable, and changes
- * them, is not noticed. */
+ * writes to first (PT_GNU_RELRO). Before the program has them made writable, or maps something over
+ * them, it says so (RQ_CHANGES). */
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -69,13 +69,38 @@ static struct slots *file_of(struct session *s, const struct module *m)
 	return &s->slots[s->nslots++];
 }
 
-bool is_constant(struct session *s, const struct module *m, uint64_t lo, uint64_t hi)
+static struct slots *constants_of(struct session *s, const struct module *m)
 {
 	struct slots *f = file_of(s, m);
 
 	if (!f->constants_read)
 		find_constants(s, m, f);
 	f->constants_read = true;
+	return f;
+}
+
+bool drop_constants(struct session *s, const struct module *m, uint64_t lo, uint64_t hi)
+{
+	struct slots *f;
+	bool any = false;
+
+	if (m->dead || !m->text.ino)
+		return false;
+	f = constants_of(s, m);
+	lo -= m->text.bias;
+	hi -= m->text.bias;
+	for (unsigned i = 0; i < f->nconstant; i++)
+		any |= lo < f->constant[i].hi && f->constant[i].lo < hi;
+	f->constants_change |= any;
+	return any;
+}
+
+bool is_constant(struct session *s, const struct module *m, uint64_t lo, uint64_t hi)
+{
+	const struct slots *f = constants_of(s, m);
+
+	if (f->constants_change)
+		return false;
 	lo -= m->text.bias;
 	hi -= m->text.bias;
 	for (unsigned i = 0; i < f->nconstant; i++)

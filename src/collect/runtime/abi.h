@@ -63,7 +63,7 @@
 #include <stdint.h>
 #endif
 
-#define RT_ABI			45	/* no suffix: for assembly */
+#define RT_ABI			46	/* no suffix: for assembly */
 
 #define RT_SHADOW		0x70000000ull
 #define RT_SHADOW_SIZE		(4ull << 32)
@@ -319,6 +319,8 @@ enum rt_op {
 	RQ_MAP,		/* the program has mapped: a[0] address, a[1] length, a[2] prot,
 			 * a[3] flags */
 	RQ_UNMAP,	/* a[0] address, a[1] length: about to vanish, or executable no more */
+	RQ_CHANGES,	/* where rt_session.constants: a[0] address, a[1] length: data that may change
+			 * from here on, though it was not to be written to */
 	RQ_MAKE_WAY,	/* a[0] address, a[1] length: something will be mapped there, over placed
 			 * code -> r[0] 1: nobody uses that code any more */
 	RQ_OPEN,	/* the kernel has to write to pages of translated code: those of the mapping
@@ -741,6 +743,8 @@ struct rt_session {			/* block 0 of the data file */
 	uint32_t nholder;		/* threads of these processes that hold robust locks; who
 					 * has the token changes it */
 	uint32_t kept[2];		/* replayed: see struct rt_boot */
+	uint32_t constants;		/* code relies on constants of files: RQ_CHANGES */
+	uint32_t unused;
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------
@@ -904,7 +908,7 @@ _Static_assert(__builtin_offsetof(struct rt_block, mail) == 0x2b8 &&
 	       sizeof(struct rt_mail) == 0x980 && sizeof(struct rt_boot) == 0x9c8 &&
 	       __builtin_offsetof(struct rt_block, not_copied) == 0x16d8 &&
 	       sizeof(struct rt_start) == 0x11060 &&
-	       sizeof(struct rt_event) == 56 && sizeof(struct rt_session) == 0x58 &&
+	       sizeof(struct rt_event) == 56 && sizeof(struct rt_session) == 0x60 &&
 	       __builtin_offsetof(struct rt_session, checks) == 0x38,
 	       "laid out alike for both widths");
 _Static_assert(RT32_TRACE + RT_CHUNKS * RT32_CHUNK_STRIDE <= RT32_BLOCK_SIZE, "in the block");

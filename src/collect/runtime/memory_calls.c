@@ -34,6 +34,14 @@ void rt_announce_unmap(struct rt_block *b, u64 addr, u64 len)
 	}
 }
 
+void rt_announce_changes(struct rt_block *b, u64 addr, u64 len)
+{
+#ifndef RT_IDT
+	if (len && RT_SESSION->constants && !rt_ask(b, RQ_CHANGES, addr, page_up(len), 0, 0))
+		rt_call_native(b);
+#endif
+}
+
 /* The program has made memory executable: flags & 3 as mmap()'s; 0x80000000: by mprotect() */
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags)
 {
@@ -177,8 +185,10 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 		complain(arg[1]);
 		return;
 	}
-	if (arg[3] & MAP_FIXED)
+	if (arg[3] & MAP_FIXED) {
 		rt_announce_unmap(b, arg[0], arg[1]);
+		rt_announce_changes(b, arg[0], arg[1]);
+	}
 	if (prot & PROT_EXEC)
 		real = (prot & ~(word)PROT_EXEC) | PROT_READ;
 #ifdef RT_IDT
@@ -210,6 +220,8 @@ void rt_do_mprotect(struct rt_block *b)
 	/* text that stays executable stays so throughout: others may be executing it meanwhile */
 	if (!(prot & PROT_EXEC))
 		rt_announce_unmap(b, ARG0, len);
+	if (prot & PROT_WRITE)
+		rt_announce_changes(b, ARG0, len);
 	r = cut ? rt_range_call(b, ARG0, len, real) : rt_app_sys((long)RET, ARG0, ARG1, real, ARG3,
 								 0, 0);
 	RET = (word)(r || !cut ? r : -ENOMEM);
@@ -233,8 +245,10 @@ void rt_do_mremap(struct rt_block *b)
 		RET = -(word)ENOMEM;
 		return;
 	}
-	if (flags & MREMAP_FIXED)
+	if (flags & MREMAP_FIXED) {
 		rt_announce_unmap(b, ARG4, newlen);
+		rt_announce_changes(b, ARG4, newlen);
+	}
 	if (exec)
 		rt_announce_unmap(b, old, oldlen);
 	r = rt_raw_call(b);

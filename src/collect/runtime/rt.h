@@ -666,6 +666,7 @@ int rt_do_limit(struct rt_block *b);		/* 1: execute it in the window */
 /* ---- memory_calls.c -------------------------------------------------------------------------- */
 void rt_announce_unmap(struct rt_block *b, u64 addr, u64 len);	/* what is executable there
 							 * is about to vanish */
+void rt_announce_changes(struct rt_block *b, u64 addr, u64 len);	/* ... of data */
 void rt_executable(struct rt_block *b, u64 addr, u64 len, u64 prot, u64 flags);
 void rt_do_mmap(struct rt_block *b, const word arg[6]);
 void rt_do_mprotect(struct rt_block *b);

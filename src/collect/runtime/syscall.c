@@ -662,8 +662,11 @@ int rt_dispatch(struct rt_block *b)
 	case NR_mprotect:
 	case NR_pkey_mprotect:
 		if (!(rt_prot(b, (word)ARG2) & PROT_EXEC) && !rt_is_exec(ARG0, ARG1) &&
-		    !rt_is_ours(ARG0, ARG1))
+		    !rt_is_ours(ARG0, ARG1)) {
+			if (ARG2 & PROT_WRITE)
+				rt_announce_changes(b, ARG0, ARG1);
 			return 1;
+		}
 		rt_do_mprotect(b);
 		return 0;
 	case NR_mremap:

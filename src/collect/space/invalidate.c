@@ -264,17 +264,10 @@ bool retire(struct spaces *s, struct space_user *p, uint32_t mi, bool outside, s
 	return true;
 }
 
-/* Code has been met that reads flags that a call or a return left: everything is translated anew,
- * as if there were no ABI. False: once commands have run, ask again. */
-bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
+/* All code is given up, and translated again when control comes to it. False: once commands have
+ * run, ask again. */
+static bool translate_anew(struct spaces *s, struct space *sp, struct rt_mail *mail)
 {
-	struct space *sp;
-
-	if (!diverge(s, p, mail))
-		return false;
-	sp = p->space;
-	sp->abi_flags = false;
-	store_note_flags(s, p->program);
 	for (uint32_t i = 0; i < sp->nmodule; i++) {
 		if (sp->module[i].dead)
 			continue;
@@ -282,8 +275,29 @@ bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
 			return false;
 		give_up_module(s, sp, &sp->module[i], mail);
 	}
-	sp->abi_broken = false;
 	return true;
+}
+
+/* Code has been met that reads flags that a call or a return left: everything is translated anew,
+ * as if there were no ABI. False: likewise. */
+bool drop_abi(struct spaces *s, struct space_user *p, struct rt_mail *mail)
+{
+	if (!diverge(s, p, mail))
+		return false;
+	p->space->abi_flags = false;
+	store_note_flags(s, p->program);
+	if (!translate_anew(s, p->space, mail))
+		return false;
+	p->space->abi_broken = false;
+	return true;
+}
+
+bool space_drop_constants(struct spaces *s, struct space_user *p, struct rt_mail *mail)
+{
+	if (!diverge(s, p, mail))
+		return false;
+	p->space->constants_change = true;
+	return translate_anew(s, p->space, mail);
 }
 
 bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,

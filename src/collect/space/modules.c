@@ -286,7 +286,7 @@ struct module *module_new(struct spaces *s, struct space_user *p, const struct r
 	for (size_t i = 0; i < sp->nrange && m->shadow.present; i++)
 		shadow_find_aliases(s, sp, m, sp->range[i].lo, sp->range[i].hi);
 	/* another thread could find its next descriptor taken */
-	if (m->text.bytes)
+	if (m->text.bytes && !sp->constants_change)
 		store_load(s, sp, (uint32_t)(m - sp->module), fd, &head, p->nthread == 1);
 	place(s, p, (uint32_t)(m - sp->module), false, mail);
 	if (fd >= 0)

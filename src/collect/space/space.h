@@ -257,6 +257,7 @@ struct space {
 	bool i386;
 	bool abi_flags; /* xl_input.abi_flags of all that is not dead, or soon will be: */
 	bool abi_broken;		/* ... something was met that must not be translated so */
+	bool constants_change;		/* kept code may rely on them: none is loaded any more */
 	uint32_t busy;			/* (4): thread block whose commands run, 0: nobody */
 	uint32_t nmade_own;		/* how often code or a shadow has been made own */
 	uint64_t base; /* its region of the code file: (i386: the shadow's directory,)
@@ -509,6 +510,8 @@ void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n)
 /* False: commands have to run before, see m->again. */
 bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
 		 struct rt_mail *m);
+/* Data that code relies on may change: all is translated anew (xl_input.constant). False: likewise. */
+bool space_drop_constants(struct spaces *s, struct space_user *p, struct rt_mail *m);
 /* Nothing that is placed in [lo, hi) is used any more: what was translated there will be again,
  * elsewhere. False: likewise; or, without commands, others may be executing it. */
 bool space_make_way(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
