@@ -259,6 +259,9 @@ static enum pm_status begin(struct bounds_sim *s, const char *config, struct pm_
 		st = sort_out(s, &c, &core, err);
 	if (!st)
 		st = core_configure(s->task->feed, "bounds", (const char *)core.p, err);
+	if (!st && s->task->feed->c.regs)
+		st = pm_fail_request(err, "bounds: regs is for `core`: bounds knows no physical "
+				     "registers");
 	if (!st && s->task->feed->c.fdip)
 		st = pm_fail_request(err, "bounds: fdip is for `core`: bounds has no front end "
 				     "that runs ahead");

@@ -83,6 +83,8 @@ struct pm_core {
 	struct ring queue;		/* dispatch times, by instruction */
 	struct ring rob, lq, sq;	/* commit, by micro-op and load; written, by store */
 	struct ring sq_commit;
+	struct ring results;		/* (11) commit, by result */
+	uint64_t nresult;
 	struct heap mshr, walks;	/* when they end */
 	struct ahead ahead;
 	uint64_t barrier, barrier_pc;	/* a serialising instruction's commit */
@@ -150,6 +152,7 @@ struct pm_core *pm_core_from(const struct pm_core_conf *c)
 	k->lq = ring_of(c->lq);
 	k->sq = ring_of(c->sq);
 	k->sq_commit = ring_of(c->sq);
+	k->results = ring_of(c->regs);
 	k->ahead.fetched = ring_of(c->fdip);
 	k->mshr.v = pm_alloc((c->mshr + 1) * sizeof *k->mshr.v);
 	k->walks.v = pm_alloc((c->walkers + 1) * sizeof *k->walks.v);
@@ -172,6 +175,7 @@ void pm_core_free(struct pm_core *k)
 	free(k->lq.v);
 	free(k->sq.v);
 	free(k->sq_commit.v);
+	free(k->results.v);
 	free(k->ahead.fetched.v);
 	core_slots_release(&k->slots_of);
 	free(k->mshr.v);
@@ -590,6 +594,22 @@ INLINE void lost_slots(struct pm_core *k, const struct core_now *n, const struct
 	core_slots_before(&k->slots_of, n->ninsn, &w);
 }
 
+/* (11) How many of its results the file holds. */
+static unsigned results_of(const struct pm_core *k, const struct core_rule *r)
+{
+	const unsigned n = __builtin_popcountll(r->writes);
+
+	return n < k->c.regs ? n : k->c.regs;
+}
+
+/* (11) From when on there is room for the results of @r. */
+static uint64_t registers_free(const struct pm_core *k, const struct core_rule *r)
+{
+	const unsigned n = results_of(k, r);
+
+	return n ? k->results.v[(k->nresult + n - 1 - k->c.regs) & k->results.mask] + 1 : 0;
+}
+
 /* (2) Dispatch. *@by_store: a full store queue put it off. Commits and writes of stores are in
  * order, so of those that have to leave, the youngest is the last. */
 INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_insn *op,
@@ -607,6 +627,8 @@ INLINE void dispatch(struct pm_core *k, struct core_now *n, const struct core_in
 		d = max(d, r->serial ? max(n->commit + 1, k->barrier) : k->barrier);
 	d = max(d, k->rob.v[(n->nuop + (shape == CORE_ANY ? r->rob : uops) - 1 - c->rob) &
 			    k->rob.mask] + 1);
+	if (shape == CORE_ANY && c->regs)
+		d = max(d, registers_free(k, r));
 	if (loads)
 		d = max(d, k->lq.v[(n->nload + loads - 1 - c->lq) & k->lq.mask] + 1);
 	if (stores) {
@@ -746,7 +768,8 @@ struct core_data { uint64_t ready, issued; uint8_t level; bool missed; };
 
 INLINE enum core_shape least_shape(const struct pm_core *k)
 {
-	return k->c.fdip || k->slots_of.blame || k->c.bytes < CORE_BYTES ? CORE_ANY : CORE_BARE;
+	return k->c.fdip || k->c.regs || k->slots_of.blame || k->c.bytes < CORE_BYTES ? CORE_ANY
+										      : CORE_BARE;
 }
 
 /* What the reorder buffer and the load queue remember of it. Of micro-ops one more than there may
@@ -767,6 +790,8 @@ INLINE void remember_commit(struct pm_core *k, struct core_now *n, const struct 
 		k->lq.v[n->nload++ & k->lq.mask] = n->commit;
 	if (shape != CORE_ANY)
 		return;
+	for (unsigned i = k->c.regs ? results_of(k, op->rule) : 0; i; i--)
+		k->results.v[k->nresult++ & k->results.mask] = n->commit;
 	n->shape = op->rule->serial ? CORE_ANY : least_shape(k);
 	if (op->rule->serial) {
 		k->barrier = n->commit + 1;

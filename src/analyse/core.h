@@ -53,6 +53,15 @@
  *     and late if fetch had to wait for it nevertheless. Only what the trace executes is asked for,
  *     so every line is used.
  *
+ * (11) With regs=N at most N results are between dispatch and commit: registers that instructions
+ *     write, flags among them, but not the stack pointer where (4) leaves it out. Dispatch waits
+ *     for the commits that make room; one with more results than N waits for all before it. A
+ *     processor that renames gives each result a physical register, and has it back when a later
+ *     write of the same register commits (K. C. Yeager, "The MIPS R10000 Superscalar
+ *     Microprocessor", IEEE Micro, 1996). So a file of P, A of which hold what has been committed,
+ *     has N = P - A. Here it is one file for all; processors have one for integers, one for
+ *     vectors.
+ *
  * What it does not model: wrong paths, speculative memory dependences (loads wait for exactly the
  * stores that they need), bank and register-port conflicts, coherence, frequency. Latencies of
  * instructions and their ports are those of no particular processor, but near AMD's Zen 3-5 and
@@ -64,8 +73,8 @@
  * about all instructions; any cache level of cache_sim.h (l1i=...;l2=...), modules, too, to which
  * instructions have the number 0; TLBs of the simulator `tlb`
  * (itlb=64,full;dtlb=64,full;stlb=2048,8way), or tlb=none; stlblat=N cycles of the second, pwc=PDE,
- * PDPTE,PML4E entries of the page-walk caches, walkers=N; fdip=N or fdip=N,M; byinsn: stalls by
- * instruction, topdown: slots, too, and by function; top=N (20) rows of these. */
+ * PDPTE,PML4E entries of the page-walk caches, walkers=N; fdip=N or fdip=N,M; regs=N; byinsn:
+ * stalls by instruction, topdown: slots, too, and by function; top=N (20) rows of these. */
 #ifndef PM_ANALYSE_CORE_H
 #define PM_ANALYSE_CORE_H
 
@@ -106,6 +115,7 @@ struct pm_core_conf {
 	uint32_t lat[4];		/* L1, L2, L3, memory: latency of a load found there */
 	uint32_t stlb, walkers;		/* (9); 0 walkers: as many as there are walks */
 	uint32_t fdip, blocks;		/* (10): N, M; N 0: nothing is predicted ahead */
+	uint32_t regs;			/* (11); 0: as many as are needed */
 };
 enum pm_core_redirect { PM_CORE_STRAIGHT, PM_CORE_BUBBLE, PM_CORE_WRONG };
 

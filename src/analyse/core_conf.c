@@ -206,6 +206,7 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 	s->bp = &pm_bp_tagescl;
 	for (size_t i = 0; i < c->n; i++) {
 		const struct pm_conf_item *it = c->item + i;
+		uint64_t x;
 		bool known;
 
 		if (!strcmp(it->name, "preset"))
@@ -242,6 +243,13 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 				return PM_ERR;
 			continue;
 		}
+		if (!strcmp(it->name, "regs")) {
+			if (pm_conf_u64(c, it, it->n == 1 ? it->field[0].key : "",
+					"results between dispatch and commit", 0, 4096, &x, err))
+				return PM_ERR;
+			s->c.regs = x;
+			continue;
+		}
 		if (paging_setting(s, c, it, tlbs, &known, err))
 			return PM_ERR;
 		if (!known &&
@@ -251,8 +259,8 @@ static enum pm_status parse(struct core_sink *s, struct pm_conf *c, struct pm_bu
 			return pm_conf_unknown(c, NULL, err, it->name, "is not a setting",
 					"preset, fetch, bytes, queue, front, bubble, width, "
 					"rob, iq, lq, sq, mshr, gap, forward, alu, vec, "
-					"loads, stores, lat, fdip, bpred, byinsn, topdown, "
-					"top, l1i, itlb, pwc...");
+					"loads, stores, lat, fdip, regs, bpred, byinsn, "
+					"topdown, top, l1i, itlb, pwc...");
 	}
 	if (!caches->n)
 		pm_buf_printf(caches, "%s", preset->caches);

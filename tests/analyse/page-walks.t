@@ -27,5 +27,5 @@ $ pugmark sim -s 'core:walkers=0' "$TESTS/data/real.pug"
 ! pugmark: core: walkers: page walkers: 0 is outside 1..1000
 ? 2
 $ pugmark sim -s 'core:tlb=64;byinsn;flush=switch' "$TESTS/data/real.pug"
-! pugmark: core: 'flush' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, fdip, bpred, byinsn, topdown, top, l1i, itlb, 
+! pugmark: core: 'flush' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, fdip, regs, bpred, byinsn, topdown, top, l1i, 
 ? 2

@@ -167,7 +167,7 @@ $ cat >each <<'X'
 > core:bpred=ras -> pugmark: core: bpred: expected a predictor of conditional branches, as in bpred=gshare,14 or bpred=tagescl
 > core:l1d=1k,3way -> pugmark: core: l1d: 16 lines do not divide into 3 ways
 > core:l4=64m -> pugmark: core: at most three levels of caches
-> core:clock=5 -> pugmark: core: 'clock' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, fdip, bpred, byinsn, topdown, top, l1i, itlb, 
+> core:clock=5 -> pugmark: core: 'clock' is not a setting; allowed: preset, fetch, bytes, queue, front, bubble, width, rob, iq, lq, sq, mshr, gap, forward, alu, vec, loads, stores, lat, fdip, regs, bpred, byinsn, topdown, top, l1i, 
 > core:byinsn=1 -> pugmark: core: byinsn: stands alone, without a value
 > cachegrind:i1=32k,8 -> pugmark: cachegrind: i1: expected size, ways and line, as in i1=32k,8way,64
 > cachegrind:d1=48k,8,64 -> pugmark: cachegrind: d1: 49152 bytes in 8 ways of 64-byte lines do not make a power of two of sets

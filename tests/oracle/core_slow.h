@@ -63,7 +63,7 @@ struct o_core {
 	bool misled;
 	struct o_op *op;
 	size_t nop, cap_op;
-	struct o_times sq_commit;
+	struct o_times sq_commit, results;
 };
 
 static struct o_core *o_core_new(const struct pm_core_conf *c)
@@ -82,6 +82,7 @@ static void o_core_free(struct o_core *o)
 	free(o->lq.v);
 	free(o->sq.v);
 	free(o->sq_commit.v);
+	free(o->results.v);
 	free(o->op);
 	free(o->iq.v);
 	free(o->mshr.v);
@@ -173,6 +174,12 @@ static void o_fetch_ahead(struct o_core *o, const struct pm_core_op *op, uint64_
 	o->fdip.fdip_hidden += (there < wanted ? there : wanted) - asked;
 }
 
+/* (11) Is register @r a result of @op? */
+static bool o_result(const struct pm_core_op *op, int r)
+{
+	return op->writes >> r & 1 && !(r == PM_CORE_RSP && op->stack);
+}
+
 static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t times[4])
 {
 	static const struct { unsigned lat, busy; } cls[] = {
@@ -184,7 +191,7 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 	uint32_t ports = pm_core_ports(c, op->class);
 	uint64_t d, ready, addr, done, end, commit, store_at[4], was = o->fetch;
 	size_t k = o->dispatched.n;
-	unsigned entries = op->nload + op->nstore + (ports ? 1 : 0);
+	unsigned results = 0, entries = op->nload + op->nstore + (ports ? 1 : 0);
 	bool missed = false, full = false, code;
 	struct o_op note = { .pc = op->pc, .uops = op->uops, .class = op->class,
 			     .redirect = op->redirect, .serial = op->serial };
@@ -228,6 +235,13 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 			full = true;
 			note.left = d;
 			note.left_commit = o->sq_commit.v[o->sq.n + i - c->sq];
+		}
+	for (int r = 0; r < 64; r++)		/* as many as there may be */
+		if (results < c->regs && o_result(op, r)) {
+			results++;
+			if (o->results.n + results > c->regs)
+				d = o_later(d, o->results.v[o->results.n + results - 1 -
+							    c->regs] + 1);
 		}
 	while (o->iq.n && o->iq.n + entries > c->iq)
 		d = o_later(d, o_take_least(&o->iq) + 1);
@@ -367,6 +381,8 @@ static void o_core_op(struct o_core *o, const struct pm_core_op *op, uint64_t ti
 		o_note(&o->rob, commit);
 	for (unsigned i = 0; i < op->nload; i++)
 		o_note(&o->lq, commit);
+	while (results--)
+		o_note(&o->results, commit);
 	if (op->serial)
 		o->barrier = commit + 1;
 	o->before = op->redirect;

@@ -126,7 +126,7 @@ static void twin(size_t k, const struct pm_core_conf *conf, bool blame)
 static void test_twin(void **state)
 {
 	struct pm_core_conf confs[] = { pm_core_big, pm_core_mid, pm_core_small, pm_core_small,
-		pm_core_big, pm_core_mid, pm_core_big, pm_core_small };
+		pm_core_big, pm_core_mid, pm_core_big, pm_core_small, pm_core_big, pm_core_small };
 
 	(void)state;
 	confs[3].alu = confs[3].vec = confs[3].width = confs[3].mshr = confs[3].queue = 1;
@@ -142,10 +142,13 @@ static void test_twin(void **state)
 	confs[7].fdip = 300;
 	confs[5].blocks = confs[7].blocks = 1;
 	confs[6].blocks = 2;
+	confs[1].regs = 40;
+	confs[8].regs = 1;		/* all that writes registers, one after another */
+	confs[9].regs = 17;
 	for (size_t k = 0; k < NR(confs); k++) {
 		core_run_plain = k % 2;
 		twin(k, confs + k, true);
-		if (confs[k].fdip)	/* which goes the long way, too */
+		if (confs[k].fdip || confs[k].regs)	/* which goes the long way, too */
 			continue;
 		twin(k, confs + k, false);
 		core_run_plain = !core_run_plain;
@@ -167,6 +170,7 @@ static void test_monotone(void **state)
 		{ offsetof(struct pm_core_conf, mshr), 1, "mshr" },
 		{ offsetof(struct pm_core_conf, lq), 4, "lq" },
 		{ offsetof(struct pm_core_conf, sq), 4, "sq" },
+		{ offsetof(struct pm_core_conf, regs), 8, "regs" },
 	};
 
 	(void)state;
@@ -219,6 +223,38 @@ static void test_by_hand(void **state)
 		pm_core_op(c, &add, t);
 	assert_int_equal(t[2], conf.front + 1 + 400 / conf.alu);
 	pm_core_free(c);
+}
+
+/* Loads that miss, each with one result, and their flags: as many at once as there are registers,
+ * whatever the reorder buffer holds. What writes none needs none. */
+static void test_regs_by_hand(void **state)
+{
+	struct pm_core_op load = { .writes = 1, .class = PM_CORE_MOVE, .uops = 1, .len = 4,
+		.nload = 1, .load_size = { 8 }, .load_level = { 3 } };
+	const uint64_t flags = 1ull << 49;
+
+	(void)state;
+	for (unsigned way = 0; way < 4; way++) {
+		struct pm_core_conf conf = pm_core_big;
+		unsigned at_once = way == 1 ? 4 : way == 2 ? 2 : 48;	/* else: mshr */
+		struct pm_core *c;
+		uint64_t cycles;
+
+		conf.gap = 0;
+		conf.regs = way ? 4 : 0;
+		load.writes = way == 2 ? 1 | flags : way == 3 ? 1ull << PM_CORE_RSP : 1;
+		load.stack = way == 3;
+		c = pm_core_from(&conf);
+		for (unsigned i = 0; i < 4800; i++) {
+			load.load[0] += 64;
+			pm_core_op(c, &load, NULL);
+		}
+		cycles = pm_core_stats(c)->cycles;
+		if (cycles < 4800 / at_once * conf.lat[3] ||
+		    cycles > 4800 / at_once * (conf.lat[3] + 4) + 50)
+			fail_msg("way %u: %llu cycles", way, (unsigned long long)cycles);
+		pm_core_free(c);
+	}
 }
 
 /* The scheduler and the store queue are full, and what waits is dispatched when the calendar of
@@ -539,6 +575,9 @@ static void test_whole_sink(void **state)
 	c.fdip = 8;
 	c.blocks = 1;
 	whole_sink(c, "preset=small;fdip=8,1", tiny, NULL);
+	c = pm_core_mid;
+	c.regs = 24;
+	whole_sink(c, "preset=mid;regs=24", plain, NULL);
 }
 
 int main(void)
@@ -547,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_by_hand),
 		cmocka_unit_test(test_twin),
 		cmocka_unit_test(test_long_wait),
+		cmocka_unit_test(test_regs_by_hand),
 		cmocka_unit_test(test_monotone),
 		cmocka_unit_test(test_fdip_by_hand),
 		cmocka_unit_test(test_decode),
