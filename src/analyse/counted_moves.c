@@ -320,7 +320,7 @@ static void add_cuts(struct summing *s)
 		}
 }
 
-/* What ran at an address that a call returns to, and came from nowhere that is counted, returned. */
+/* What ran at an address that a call returns to, and came from nowhere that is counted, did. */
 static void add_returns(struct summing *s)
 {
 	const struct pm_counts_process *p = s->m.p;
@@ -350,24 +350,24 @@ static void add_returns(struct summing *s)
 }
 
 /* A piece's place: what is taken by ascending ones needs not be sorted afterwards. */
-struct place {
+struct piece_place {
 	uint64_t addr;			/* in the file */
 	uint32_t object, piece;
 };
 
 /* Of the process that @s is at; free() it. */
-static struct place *sorted_places(const struct summing *s)
+static struct piece_place *sorted_places(const struct summing *s)
 {
 	static const struct pm_radix_key key[] = {
-		{ offsetof(struct place, object), 4 }, { offsetof(struct place, addr), 8 },
+		{ offsetof(struct piece_place, object), 4 }, { offsetof(struct piece_place, addr), 8 },
 	};
 	const struct pm_counts_process *p = s->m.p;
-	struct place *v = pm_alloc_unset((p->npiece + 1) * sizeof *v);
+	struct piece_place *v = pm_alloc_unset((p->npiece + 1) * sizeof *v);
 
 	for (size_t i = 0; i < p->npiece; i++) {
 		const struct pm_piece *x = &p->piece[i];
 
-		v[i] = (struct place){ x->pc - p->object[x->object].bias, s->object[x->object],
+		v[i] = (struct piece_place){ x->pc - p->object[x->object].bias, s->object[x->object],
 				       (uint32_t)i };
 	}
 	pm_radix_sort(v, p->npiece, sizeof *v, key, NR(key));
@@ -379,7 +379,7 @@ void pm_branches_of_counts(const struct pm_counts *c, struct pm_branches *to)
 	struct pm_forms *const forms[] = { pm_forms_new(false), pm_forms_new(true) };
 	struct summing s = { .out = to };
 	struct piece_counts piece;
-	struct place *place;
+	struct piece_place *place;
 
 	*to = (struct pm_branches){ 0 };
 	for (size_t i = 0; i < c->nprocess; i++) {

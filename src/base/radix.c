@@ -12,8 +12,8 @@
 
 #define DIGIT 11u		/* bits: two of them are what addresses in 4 MiB differ in */
 
-/* A record's number, and of the key what is being sorted by. Half as large as a whole key would make
- * it: what is sorted seldom fits the second cache. */
+/* A record's number, and of the key what is being sorted by. Half as large as a whole key would
+ * make it: what is sorted seldom fits the second cache. */
 struct radix_item {
 	uint32_t key, record;
 };

@@ -38,8 +38,8 @@ void request_answer(struct session *s, uint32_t bi);
 
 /* ---- request_code.c -------------------------------------------------------------------------- */
 request_fn request_lookup, request_resolve, request_signal, request_cut, request_step,
-	request_checkfail, request_map, request_unmap, request_changes, request_make_way, request_open,
-	request_mapped, request_counting;
+	request_checkfail, request_map, request_unmap, request_changes, request_make_way,
+	request_open, request_mapped, request_counting;
 
 /* The original address of instruction @insn of @block. */
 uint64_t code_original(const struct space *sp, uint32_t block, uint32_t insn);

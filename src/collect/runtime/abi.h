@@ -319,8 +319,8 @@ enum rt_op {
 	RQ_MAP,		/* the program has mapped: a[0] address, a[1] length, a[2] prot,
 			 * a[3] flags */
 	RQ_UNMAP,	/* a[0] address, a[1] length: about to vanish, or executable no more */
-	RQ_CHANGES,	/* where rt_session.constants: a[0] address, a[1] length: data that may change
-			 * from here on, though it was not to be written to */
+	RQ_CHANGES,	/* where rt_session.constants: a[0] address, a[1] length: data that may
+			 * change from here on, though it was not to be written to */
 	RQ_MAKE_WAY,	/* a[0] address, a[1] length: something will be mapped there, over placed
 			 * code -> r[0] 1: nobody uses that code any more */
 	RQ_OPEN,	/* the kernel has to write to pages of translated code: those of the mapping

@@ -70,12 +70,13 @@ static long ioctl_size(u32 cmd)
 		/* TIOCGPTPEER; FIONCLEX, FIOCLEX, FIOASYNC, FIOQSIZE; SIOCATMARK, SIOCGIFCONF */
 		{ 0x5441, 0 }, { 0x5450, 0 }, { 0x5451, 0 }, { 0x5452, 0 }, { 0x5460, 8 },
 		{ 0x8905, 4 }, { 0x8912, ~0u },
-		/* FIBMAP, FIGETBSZ, HDIO_GETGEO; BLKROSET, BLKROGET, BLKRRPART, BLKGETSIZE, BLKFLSBUF,
-		 * BLKRASET, BLKRAGET, BLKFRASET, BLKFRAGET, BLKSECTSET, BLKSECTGET, BLKSSZGET */
+		/* FIBMAP, FIGETBSZ, HDIO_GETGEO; BLKROSET, BLKROGET, BLKRRPART, BLKGETSIZE,
+		 * BLKFLSBUF, BLKRASET, BLKRAGET, BLKFRASET, BLKFRAGET, BLKSECTSET, BLKSECTGET,
+		 * BLKSSZGET */
 		{ 0x0001, 4 }, { 0x0002, 4 }, { 0x0301, 8 + sizeof(word) },
-		{ 0x125d, 0 }, { 0x125e, 4 }, { 0x125f, 0 }, { 0x1260, sizeof(word) }, { 0x1261, 0 },
-		{ 0x1262, 0 }, { 0x1263, sizeof(word) }, { 0x1264, 0 }, { 0x1265, sizeof(word) },
-		{ 0x1266, 0 }, { 0x1267, 2 }, { 0x1268, 4 },
+		{ 0x125d, 0 }, { 0x125e, 4 }, { 0x125f, 0 }, { 0x1260, sizeof(word) },
+		{ 0x1261, 0 }, { 0x1262, 0 }, { 0x1263, sizeof(word) }, { 0x1264, 0 },
+		{ 0x1265, sizeof(word) }, { 0x1266, 0 }, { 0x1267, 2 }, { 0x1268, 4 },
 		/* BLKDISCARD, BLKIOMIN, BLKIOOPT, BLKALIGNOFF, BLKPBSZGET, BLKDISCARDZEROES,
 		 * BLKSECDISCARD, BLKROTATIONAL, BLKZEROOUT */
 		{ 0x1277, 0 }, { 0x1278, 4 }, { 0x1279, 4 }, { 0x127a, 4 }, { 0x127b, 4 },

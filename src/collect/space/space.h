@@ -510,7 +510,8 @@ void space_close(struct spaces *s, struct space *sp, uint32_t first, uint32_t n)
 /* False: commands have to run before, see m->again. */
 bool space_unmap(struct spaces *s, struct space_user *p, uint64_t lo, uint64_t hi,
 		 struct rt_mail *m);
-/* Data that code relies on may change: all is translated anew (xl_input.constant). False: likewise. */
+/* Data that code relies on (xl_input.constant) may change: all is translated anew. False:
+ * likewise. */
 bool space_drop_constants(struct spaces *s, struct space_user *p, struct rt_mail *m);
 /* Nothing that is placed in [lo, hi) is used any more: what was translated there will be again,
  * elsewhere. False: likewise; or, without commands, others may be executing it. */
