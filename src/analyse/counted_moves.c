@@ -359,7 +359,8 @@ struct piece_place {
 static struct piece_place *sorted_places(const struct summing *s)
 {
 	static const struct pm_radix_key key[] = {
-		{ offsetof(struct piece_place, object), 4 }, { offsetof(struct piece_place, addr), 8 },
+		{ offsetof(struct piece_place, object), 4 },
+		{ offsetof(struct piece_place, addr), 8 },
 	};
 	const struct pm_counts_process *p = s->m.p;
 	struct piece_place *v = pm_alloc_unset((p->npiece + 1) * sizeof *v);
@@ -367,8 +368,8 @@ static struct piece_place *sorted_places(const struct summing *s)
 	for (size_t i = 0; i < p->npiece; i++) {
 		const struct pm_piece *x = &p->piece[i];
 
-		v[i] = (struct piece_place){ x->pc - p->object[x->object].bias, s->object[x->object],
-				       (uint32_t)i };
+		v[i] = (struct piece_place){ x->pc - p->object[x->object].bias,
+					     s->object[x->object], (uint32_t)i };
 	}
 	pm_radix_sort(v, p->npiece, sizeof *v, key, NR(key));
 	return v;

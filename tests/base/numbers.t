@@ -12,6 +12,7 @@ $ while read -r o; do for v in x '' -1 99999999999999999999999 1x ' 1' 0x 1.5.5 
 $ while read -r o; do x=${o##* }; pugmark ${o% *} "$x=0" 2>&1 </dev/null | grep -q "^pugmark: $x expects .*, not '0' (see" || echo "$o"; done <options
 > run --after
 > run --cache-limit
+> record --checks
 > replay --after
 > replay --cache-limit
 > slice --from

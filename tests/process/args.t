@@ -19,7 +19,7 @@ $ pugmark run -o -- "$PROGRAMS/bare" || ls -A | grep -c '^-'
 $ pugmark run -q -o b.champsim.xz -- "$PROGRAMS/bare" > said; xz -dc b.champsim.xz | wc -c | awk '{ print ($1 > 0 && $1 % 64 == 0) }'; pugmark run -q -o b.pug --start-at 100 -- "$PROGRAMS/bare" > said; pugmark info b.pug | grep -c '^  instructions  *[1-9]'
 > 1
 > 1
-$ pugmark run -q --exec --count -o /dev/null -- "$PROGRAMS/bare" > said; pugmark run --exec --count -o counts -- "$PROGRAMS/bare" > said; grep -c '^count' counts; pugmark run --count --exec -o c.pug --report counted -- "$PROGRAMS/bare" > said; cmp -n 3 counts counted; pugmark run -o b.json -- "$PROGRAMS/bare" > said; head -n 1 b.json | cut -c 1-7
+$ pugmark run -q --exec --count -o /dev/null -- "$PROGRAMS/bare" > said; pugmark run --exec --count -o counts -- "$PROGRAMS/bare" > said; grep -c '^count' counts; pugmark run --count --exec -o c.pug --report counted -- "$PROGRAMS/bare" > said; cmp -n 3 counts counted; pugmark run -o b.report -- "$PROGRAMS/bare" > said; head -n 1 b.report | cut -c 1-7
 > 2
 > pugmark
 $ for o in '--exec' '-t din' '-t pug --count'; do pugmark run $o -o - -- "$PROGRAMS/bare" || echo $?; done; pugmark run --exec --count -o - -- "$PROGRAMS/bare" | grep -c '^count'
