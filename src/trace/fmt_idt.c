@@ -22,19 +22,25 @@
  * idt_read.c reads the entries, idt_write.c writes them, idt_format.c has what both need. */
 #include <string.h>
 
+#include "base/utf8.h"
 #include "trace/idt_format.h"
 #include "trace/text.h"
 
 /* ---- probing: walk the entries, see whether all tags belong to the kind --------------------- */
 
-#define ENTRIES_AT_LEAST 4	/* fewer are as likely to be anything else */
-
-/* Numbers and words in lines have bytes everywhere that are tags; addresses are no text. */
+/* Numbers and words in lines are full of bytes that are tags; of addresses some byte is no text. */
 static bool is_text(const uint8_t *head, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (head[i] >= 0x7f || (head[i] < ' ' && !memchr("\t\n\r", head[i], 3)))
+	for (size_t i = 0; i < n; ) {
+		const size_t left = n - i < 4 ? n - i : 4;
+		const unsigned len = head[i] < 0x80 ? 1 : pm_utf8_len(head + i, left);
+
+		if (head[i] == 0x7f || (head[i] < ' ' && !memchr("\t\n\r", head[i], 3)))
 			return false;
+		if (!len)		/* the last character may be cut */
+			return left < 4 && head[i] >= 0xc2;
+		i += len;
+	}
 	return true;
 }
 
@@ -69,7 +75,7 @@ static int idt_probe(const uint8_t *head, size_t n, enum idt_kind kind, bool wid
 		at += size;
 		entries++;
 	}
-	return entries < ENTRIES_AT_LEAST ? 0 : (head[0] == first[kind] ? 20 : 10) + 5 * entries;
+	return (head[0] == first[kind] ? 20 : 10) + 5 * entries;
 }
 
 #define IDT_INFO "info  writing: NAME.info, too, which says what a trace does not"

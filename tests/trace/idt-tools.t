@@ -194,11 +194,11 @@ $ pugmark convert -q calls.kt a.pug; pugmark convert -q a.pug b.kt; cmp b.kt cal
 > 0 read 0x1040 4
 > 0 write 0xbffffff0 8
 # No entry has a mark of its own: some bytes, numbers or words in lines are not taken for a cache trace. Who knows names it.
-$ head -c 5 "$TOP/README.md" >five; printf '1000\n2000\n3000\n4000\n5000\n' >numbers; printf '\042\001\002\003\004' >one; cat one one one one >four
-+ for f in five numbers one four; do pugmark info $f 2>&1 | head -n 2; done; pugmark info -f idt-cache one | grep format
+$ head -c 5 "$TOP/README.md" >five; printf '1000\n2000\n3000\n4000\n5000\n' >numbers; printf '# \303\274b' >letters; printf '\042\001\002\003\004' >one
++ for f in five numbers letters one; do pugmark info $f 2>&1 | head -n 2; done; pugmark info -f idt-cache numbers | grep format
 > pugmark: five: not a trace that pugmark recognises; -f FORMAT says what it is (see `pugmark formats`)
 > pugmark: numbers: not a trace that pugmark recognises; -f FORMAT says what it is (see `pugmark formats`)
-> pugmark: one: not a trace that pugmark recognises; -f FORMAT says what it is (see `pugmark formats`)
-> file            four
+> pugmark: letters: not a trace that pugmark recognises; -f FORMAT says what it is (see `pugmark formats`)
+> file            one
 > format          idt-cache
 > format          idt-cache
