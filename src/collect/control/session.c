@@ -45,6 +45,7 @@ static enum pm_status session_open(struct session *s, struct pm_err *err)
 	s->head->checks = s->opts->checks;
 	s->head->bare = s->spaces.bare;
 	s->head->constants = s->spaces.edges;
+	s->head->no_vdso = s->opts->no_vdso || s->opts->record;
 	snprintf(s->pid_text, sizeof s->pid_text, "%d", getpid());
 	s->block_used = pm_alloc(RT_BLOCKS);
 	s->block_proc = pm_alloc(RT_BLOCKS * sizeof *s->block_proc);

@@ -744,7 +744,7 @@ struct rt_session {			/* block 0 of the data file */
 					 * has the token changes it */
 	uint32_t kept[2];		/* replayed: see struct rt_boot */
 	uint32_t constants;		/* code relies on constants of files: RQ_CHANGES */
-	uint32_t unused;
+	uint32_t no_vdso;		/* programs do not find the kernel's vDSO */
 };
 
 /* ---- what a trace buffer holds ------------------------------------------------------------------

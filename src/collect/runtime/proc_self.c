@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* proc_self.c - what the program reads about itself in /proc: its mappings, without
- * ours, its file, and the state of its signals as it has made it */
+ * ours, its file, the state of its signals as it has made it, and its auxiliary vector */
+#include <elf.h>
+
 #include "rt.h"
 
 static int equal(const char *a, const char *s)
@@ -17,34 +19,58 @@ static int begins(const char *a, const char *s)
 	return !*s;
 }
 
-/* Is @path that of our own file @what in /proc? Of "exe" only where it has to be
- * hidden what that is. */
-int rt_is_own_file(struct rt_block *b, u64 path, const char *what)
+static u32 decimal(const char **p)
+{
+	u32 v = 0;
+
+	while (**p >= '0' && **p <= '9')
+		v = v * 10 + (u32)(*(*p)++ - '0');
+	return v;
+}
+
+/* Whose file @what in /proc is @path? Only that of the calling thread, or of its process. "exe" is
+ * nobody's where it does not have to be hidden what that is. The mappings and the program of
+ * another thread of the process are the process's. */
+static enum file_owner { NOBODY, PROCESS, THREAD } owner_of(struct rt_block *b, u64 path,
+							    const char *what)
 {
 	char name[64];
-	char *p = name;
-	u32 pid = 0;
+	const char *p = name;
+	u32 tid;
 
 	if (*what == 'e' && !*rt_exe)
-		return 0;
+		return NOBODY;
 	for (u64 i = 0; i < sizeof name; i++) {
 		if (rt_get(name + i, path + i, 1))
-			return 0;
+			return NOBODY;
 		if (!name[i])
 			break;
 		if (i == sizeof name - 1)
-			return 0;
+			return NOBODY;
 	}
-	for (const char *q = "/proc/"; *q; q++, p++)
-		if (*p != *q)
-			return 0;
+	if (!begins(p, "/proc/"))
+		return NOBODY;
+	p += 6;
 	if (begins(p, "thread-self/"))
-		return equal(p + 12, what);
+		return equal(p + 12, what) ? THREAD : NOBODY;
 	if (begins(p, "self/"))
-		return equal(p + 5, what);
-	while (*p >= '0' && *p <= '9')
-		pid = pid * 10 + (u32)(*p++ - '0');
-	return pid == b->pid && *p == '/' && equal(p + 1, what);
+		p += 5;
+	else if (decimal(&p) != b->pid || *p++ != '/')
+		return NOBODY;
+	if (!begins(p, "task/"))
+		return equal(p, what) ? PROCESS : NOBODY;
+	p += 5;
+	tid = decimal(&p);
+	if (*p++ != '/' || !equal(p, what))
+		return NOBODY;
+	if (tid == b->tid)
+		return THREAD;
+	return *what != 's' && !rt_sys(NR_access, (word)path, 0) ? PROCESS : NOBODY;
+}
+
+int rt_is_own_file(struct rt_block *b, u64 path, const char *what)
+{
+	return owner_of(b, path, what) != NOBODY;
 }
 
 static u64 hex(const char **p)
@@ -94,6 +120,25 @@ static u64 prot_at(u64 at, u32 *prot)
 	return end;
 }
 
+static int hides_vdso(void)
+{
+#ifdef RT_IDT
+	return 0;
+#else
+	return !!RT_SESSION->no_vdso;
+#endif
+}
+
+/* Is the end of a line from @rest to @end about what programs are not to find? */
+static int is_hidden(const char *rest, const char *end)
+{
+	const char *name = end;
+
+	while (name > rest && name[-1] != ' ')
+		name--;
+	return hides_vdso() && (begins(name, "[vdso]") || begins(name, "[vvar"));
+}
+
 /* One line of the kernel's, without what is ours, and with the protections that the program has
  * asked for: the kernel may have merged text, which it sees as not executable,
  * with its neighbours. */
@@ -110,7 +155,7 @@ static void put_maps_line(int out, const char *line, u64 n)
 	rest = p;
 	while (*p == ' ' || *p == ':' || (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'f'))
 		file |= *p != ' ' && *p != ':' && *p != '0', p++;	/* device and inode */
-	if (rt_is_ours(lo, hi - lo))
+	if (rt_is_ours(lo, hi - lo) || is_hidden(rest, line + n))
 		return;
 	for (const char *q = rest; q + 14 < line + n; q++)	/* "/memfd:pugmark-...",
 								 * ".../pugmark-code-..." */
@@ -229,9 +274,35 @@ static int write_status(struct rt_block *b, int out, int of_thread)
 	return 0;
 }
 
+/* What the kernel has kept of the auxiliary vector when the program began: without the vDSO's
+ * address, as on the stack. */
+static int write_auxv(int out)
+{
+	word pair[2];
+	const long in = rt_sys(NR_open, "/proc/self/auxv", 02000000, 0);
+
+	if (in < 0)
+		return (int)in;
+	while (rt_sys(NR_read, in, pair, sizeof pair) == sizeof pair) {
+		if (pair[0] == AT_SYSINFO || pair[0] == AT_SYSINFO_EHDR)
+			pair[0] = AT_IGNORE;
+		rt_sys(NR_write, out, pair, sizeof pair);
+	}
+	rt_sys(NR_close, in);
+	rt_sys(NR_lseek, out, 0, 0);
+	return 0;
+}
+
 static int write_file(struct rt_block *b, int out, enum rt_own_file what)
 {
-	return what == RT_OWN_MAPS ? write_maps(out) : write_status(b, out, what == RT_OWN_THREAD);
+	switch (what) {
+	case RT_OWN_MAPS:
+		return write_maps(out);
+	case RT_OWN_AUXV:
+		return write_auxv(out);
+	default:
+		return write_status(b, out, what == RT_OWN_THREAD);
+	}
 }
 
 /* As the kernel's, the file says what is so when it is read from its beginning; what may be one
@@ -264,14 +335,18 @@ int rt_open_own_file(struct rt_block *b, enum rt_own_file what, u64 flags)
 
 enum rt_own_file rt_which_own_file(struct rt_block *b, u64 path)
 {
-	char name[13] = "";
-
 	if (rt_is_own_file(b, path, "maps"))
 		return RT_OWN_MAPS;
-	if (!rt_is_own_file(b, path, "status"))
+	if (hides_vdso() && rt_is_own_file(b, path, "auxv"))
+		return RT_OWN_AUXV;
+	switch (owner_of(b, path, "status")) {
+	case THREAD:
+		return RT_OWN_THREAD;
+	case PROCESS:
+		return RT_OWN_STATUS;
+	default:
 		return RT_OWN_NONE;
-	rt_get(name, path, 12);
-	return begins(name, "/proc/thread") ? RT_OWN_THREAD : RT_OWN_STATUS;
+	}
 }
 
 void rt_refresh_own_file(struct rt_block *b, int fd)

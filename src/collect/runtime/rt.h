@@ -643,7 +643,7 @@ int rt_trace_full(struct rt_block *b, u64 addr, struct k_ucontext *uc);
  * hidden what that is. */
 int rt_is_own_file(struct rt_block *b, u64 path, const char *what);
 /* Of them "maps" and "status" are made here; that of a thread is "thread-self/status". */
-enum rt_own_file { RT_OWN_NONE, RT_OWN_MAPS, RT_OWN_STATUS, RT_OWN_THREAD };
+enum rt_own_file { RT_OWN_NONE, RT_OWN_MAPS, RT_OWN_STATUS, RT_OWN_THREAD, RT_OWN_AUXV };
 enum rt_own_file rt_which_own_file(struct rt_block *b, u64 path);
 /* A descriptor or an error. */
 int rt_open_own_file(struct rt_block *b, enum rt_own_file what, u64 flags);
