@@ -74,5 +74,6 @@ $ for n in 1048000 1049000 1700000; do sh run 1 walked ./full deep $n; sh run 0 
 > 1 1
 > 1 1
 $ pugmark run -q --max-contexts 0 --folded x true; pugmark run -q --max-contexts 4194304 --folded x true
-! pugmark: --max-contexts: 4194304 is outside 1..4194303
+! pugmark: --max-contexts expects a number from 1 to 4194303, not '0' (see `pugmark run --help`)
+! pugmark: --max-contexts expects a number from 1 to 4194303, not '4194304' (see `pugmark run --help`)
 ? 2
