@@ -1,10 +1,11 @@
 # if: sleep 5 & p=$!; said=$(pugmark run -q --pid $p --detach-after 0.01 2>&1 >/dev/null); s=$?; kill $p; [ $s = 0 ] || { echo "$said"; false; }
+# timeout: 400
 # A process that runs already is traced, all its threads wherever they are: computing, in calls that wait, in handlers on
 # signal stacks, jumping out of them, in code that is written while it runs. Then it is left, and goes on as if nothing had
 # been. Each thread checks what it does.
 $ "$PROGRAMS"/attached 300 > went 2>&1 & p=$!; sleep 0.3
 + for i in 1 2 3 4 5 6; do pugmark run -q --pid $p --detach-after 0.1 || echo "cycle $i: $?"; done
-+ for i in 1 2; do pugmark run -q --exec -o x.pug --pid $p --detach-after 0.1 || echo "traced, $i: $?"; pugmark verify x.pug | tail -n 1; done
++ for o in '--detach-after 0.1' '--for 5000000'; do pugmark run -q --exec -o x.pug --pid $p $o || echo "traced, $o: $?"; pugmark verify x.pug | tail -n 1; done
 + kill -TERM $p; wait $p; echo $?; cat went
 > x.pug: good
 > x.pug: good
