@@ -6,7 +6,7 @@ $ cat >same <<'END'
 + # its process's number and the time of day takes more or fewer instructions: then another two runs are compared.
 + name=$1; shift; from=$PROGRAMS/$name; [ -x "$from" ] || from=$(command -v $name)
 + cp "$from" $name; cp $name $name.run; pugmark idt -e $name
-+ for try in 1 2 3; do
++ for try in 1 2 3 4 5 6; do
 + 	env -i ./$name.idt "$@" >/dev/null 2>&1 </dev/null
 + 	env -i "$(command -v pugmark)" run --no-cache --no-follow --no-vdso --fix-random -q --exec -t idt-exec64 -o run.trc64 -- ./$name.run "$@" >/dev/null 2>&1 </dev/null
 + 	for t in $name run; do pugmark dump -f idt-exec64:modules=$name.mod $t.trc64 | grep -v opaque | awk '/ insn /{ x = /bytes=(4.)?0f(c7|ae)[2367ab]/; sub(/ bytes=.*/, "") } / insn / || !x' >$t.events; done
