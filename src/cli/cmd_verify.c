@@ -69,7 +69,7 @@ int cmd_verify(int argc, char **argv)
 	if (progress_whole(p, &src, which->plural, r, &err) != PM_OK)
 		status = 1;
 	if (pm_pipeline_unmade(p))
-		;
+		;				/* no trace is damaged: it could not be made */
 	else if (json && traces_json(r, json))
 		status = 1;
 	else if (!json && !(pm_pipeline_partial(p) && pm_pipeline_starved(p))) {

@@ -187,7 +187,8 @@ void rt_do_mmap(struct rt_block *b, const word arg[6])
 	}
 	if (arg[3] & MAP_FIXED) {
 		rt_announce_unmap(b, arg[0], arg[1]);
-		if (arg[2] & PROT_WRITE)	/* ld.so maps a file's constants, too, over others */
+		/* what ld.so maps of a file's constants, over its first mapping, is not writable */
+		if (arg[2] & PROT_WRITE)
 			rt_announce_changes(b, arg[0], arg[1]);
 	}
 	if (prot & PROT_EXEC)
